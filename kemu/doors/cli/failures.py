@@ -50,6 +50,7 @@ EXTRAS = {
     "starlette": "live",
     "uvicorn": "live",
     "httptools": "up",
+    "jh2": "up",
     "jwt": "up",
     "aiohttp": "cluster",
     "kubernetes_asyncio": "cluster",

@@ -1,7 +1,7 @@
 """The Kubernetes REST API in front of the API server actors. Begin with ``app``.
 
     app          the ASGI application: which request goes where
-    servers      HTTP on a socket: uvicorn in the running event loop
+    servers      HTTP on a socket: uvicorn in the running event loop, HTTP/1.1 or HTTP/2 as clients choose
     settings     what the gateway is told
     backends     the API servers behind it, and which one a connection sticks to
     custom       kinds that definitions of custom resources make, as the API server behind a connection has them
@@ -22,6 +22,7 @@ selectors) is left to the API servers (:mod:`kemu.emulated.apiserver`).
     discovery       discovery: which groups, kinds, verbs and subresources there are
     faults          faults that clients of the gateway meet, at chosen moments: refusals, lost and late answers
     handlers        functions of users that answer for containers
+    http2           one connection of HTTP/2
     limits          what clients may take of the server
     openapi         OpenAPI v3: the schemas of the kinds that the gateway serves, and the operations on them
     tables          tables: what ``kubectl get`` prints

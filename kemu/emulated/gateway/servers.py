@@ -8,7 +8,7 @@ import logging
 import socket
 import ssl
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import uvicorn
 
 from kemu.emulated.gateway.authentication.certificates import KeyPair
+from kemu.emulated.gateway.http2.connections import PROTOCOL, Http2Connection
 from kemu.emulated.gateway.limits import connections
 
 IDLE_S = 120.0
@@ -34,10 +35,10 @@ class Certificates:
     authority: bytes = b""
     """Empty: clients show none."""
 
-    def context(self) -> ssl.SSLContext:
+    def context(self, protocols: Sequence[str]) -> ssl.SSLContext:
+        """``protocols``: what clients may ask for by ALPN, the best first."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        # Go and Python ask for a protocol by ALPN.
-        context.set_alpn_protocols(["http/1.1"])
+        context.set_alpn_protocols([*protocols])
         with tempfile.TemporaryDirectory() as directory:
             file = Path(directory) / "server.pem"
             file.touch(0o600)
@@ -105,6 +106,23 @@ class _Connection(connections.LimitedConnection):
         self.transport = _Gathering(transport, self.loop)  # type: ignore[assignment]
 
 
+class _Chosen(asyncio.Protocol):
+    """Becomes what the client has chosen by ALPN. Upgrades are of HTTP/1.1 alone, and their clients ask for that."""
+
+    http1: type[_Connection]
+    http2: type[Http2Connection]
+
+    def __init__(self, **arguments: Any) -> None:
+        self._arguments = arguments
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        tls = transport.get_extra_info("ssl_object")
+        is_http2 = tls is not None and tls.selected_alpn_protocol() == PROTOCOL
+        protocol = (self.http2 if is_http2 else self.http1)(**self._arguments)
+        transport.set_protocol(protocol)
+        protocol.connection_made(transport)
+
+
 class _Calm(logging.Filter):
     """Requests that are cut short when the server stops are no errors: their clients did not read."""
 
@@ -148,20 +166,27 @@ class Server:
         port: int = 0,
         certificates: Certificates | None = None,
         limits: connections.Limits = _LIMITS,
+        http2: bool = True,
     ) -> None:
-        """``port`` 0: any that is free."""
+        """``port`` 0: any that is free. ``http2``: whether clients over TLS may choose it."""
         self._certificates = certificates
         self._host = host
         self._port = port
         self._family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._app = app
         self._tally = connections.Tally()
+        self._protocols = [PROTOCOL, "http/1.1"] if http2 else ["http/1.1"]
+        of_server = {"limits": limits, "tally": self._tally}
+        chosen = {
+            "http1": type("Http1", (_Connection,), of_server),
+            "http2": type("Http2", (Http2Connection,), of_server),
+        }
         config = uvicorn.Config(
             app,
             host=host,
             port=port,
             loop="none",
-            http=type("Connection", (_Connection,), {"limits": limits, "tally": self._tally}),
+            http=type("Chosen", (_Chosen,), chosen),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -178,7 +203,7 @@ class Server:
         """Raises OSError when the port is taken."""
         self._server.config.load()
         if self._certificates is not None:
-            self._server.config.ssl = self._certificates.context()
+            self._server.config.ssl = self._certificates.context(self._protocols)
             connections.spare_tls_buffers()
         # Stating the protocol lets asyncio set TCP_NODELAY: otherwise every answer takes 40 ms.
         listening = socket.socket(self._family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

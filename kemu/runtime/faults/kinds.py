@@ -570,7 +570,8 @@ _ALL = (
             Parameter(
                 "how",
                 Form.CHOICE,
-                "What the client gets; reset: its connection is reset (the default); timeout: 504 Timeout.",
+                "What the client gets; reset: its connection, with HTTP/2 its stream, is reset (the default); "
+                "timeout: 504 Timeout.",
                 default="reset",
                 choices=("reset", "timeout"),
             ),
@@ -616,7 +617,7 @@ _ALL = (
                 "how",
                 Form.CHOICE,
                 "In which way; clean: as after timeoutSeconds (the default); midLine: within an event; reset: of the "
-                "connection; expired: by 410 Expired.",
+                "connection, with HTTP/2 of the stream; expired: by 410 Expired.",
                 default="clean",
                 choices=("clean", "midLine", "reset", "expired"),
             ),

@@ -351,16 +351,7 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
 
     def _say(self, code: int, message: str) -> None:
         self._owed = None
-        status = {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Failure",
-            "message": message,
-            "reason": _REASONS.get(code, ""),
-            "code": code,
-        }
-        body = json.dumps(status).encode() + b"\n"
+        body = refusal(code, message)
         head = f"HTTP/1.1 {code} {http.HTTPStatus(code).phrase}\r\ncontent-type: application/json\r\n"
         head += f"content-length: {len(body)}\r\nconnection: close\r\n"
         head += "retry-after: 1\r\n\r\n" if code == 503 else "\r\n"
@@ -383,6 +374,20 @@ _REASONS = {
     400: "BadRequest", 408: "Timeout", 431: "RequestHeaderFieldsTooLarge",
     503: "ServiceUnavailable",
 }  # fmt: skip
+
+
+def refusal(code: int, message: str) -> bytes:
+    """A ``Status`` that the connection answers in the place of the application."""
+    status = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": _REASONS.get(code, ""),
+        "code": code,
+    }
+    return json.dumps(status).encode() + b"\n"
 
 
 def limited(limits: Limits) -> type[LimitedConnection]:
