@@ -80,6 +80,8 @@ class Server:
         """Path and review."""
         self.more: dict[str, Callable[[Json], Json]] = {}
         """By path: what further webhooks answer."""
+        self.reviews: dict[str, Callable[[Json], Json]] = {}
+        """By path: the whole review that others answer."""
         owner = self
 
         class Handler(_Handler):
@@ -142,6 +144,10 @@ class _Handler(BaseHTTPRequestHandler):
         path = path.strip("/")
         review = json.loads(data)
         self.server_of.asked.append((path, review))
+        whole = self.server_of.reviews.get(path)
+        if whole is not None:
+            self.answer(200, json.dumps(whole(review)).encode())
+            return
         raw = _RAW.get(path)
         if raw is not None:
             raw(self)
