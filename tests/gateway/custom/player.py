@@ -43,6 +43,10 @@ async def play(
     return [await _one(http, step if converter is None else _with(step, converter), pauses) for step in steps]
 
 
+async def send(http: httpx.AsyncClient, step: Step, converter: Server) -> dict[str, Any]:
+    return await _one(http, _with(step, converter), False)
+
+
 def _with(step: Step, converter: Server) -> Step:
     """Asks the webhook where it is now."""
 

@@ -41,6 +41,8 @@ WEBHOOK = "Webhook"
 TIMEOUT_S = 30.0
 CALLS = 20
 """Most questions to one webhook at the same time: one that hangs leaves connections to the others."""
+LARGEST_BYTES = 3 << 20
+"""Of an object, as much as a client may send."""
 _LONGEST_LOGGED = 2000
 _DEADLINE = "context deadline exceeded"
 
@@ -238,7 +240,10 @@ def _checked(obj: Manifest, answer: Json, wanted: str, who: str) -> Manifest:
         _check_texts(values, key, kept.get(key) or {}, wrong)
         kept[key] = values
     try:
-        sizes.check_json(json.dumps(answer).encode())
+        data = json.dumps(answer).encode()
+        sizes.check_json(data)
+        if len(data) > LARGEST_BYTES:
+            raise ValueError(f"limit is {LARGEST_BYTES} bytes")
     except (RequestEntityTooLarge, RecursionError, ValueError) as error:
         raise ApiError(f"{who} returned too large an object: {error}") from None
     return {**answer, "metadata": kept}
