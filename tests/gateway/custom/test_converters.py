@@ -1,4 +1,4 @@
-"""Watches of versions that a webhook converts, and webhooks that harm: they are bounded, named, and harm nobody else."""
+"""Watches of versions that a webhook converts, and webhooks that harm: they are bounded, named, and harm no others."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ class Converter:
         if not version:
             raise ApiError("no supported conversion review versions")
         uid = self._new_uid()
-        asked = {"uid": uid, "desiredAPIVersion": wanted, "objects": [obj]}
+        asked: Json = {"uid": uid, "desiredAPIVersion": wanted, "objects": [obj]}
         review: Json = {"kind": KIND, "apiVersion": f"{GROUP}/{version}", "request": asked}
         try:
             found = _read(await self._call(review), version, uid)
