@@ -8,7 +8,7 @@ from typing import Any, cast
 from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
-from kemu.emulated.apiserver import connections, dry_runs, errors
+from kemu.emulated.apiserver import connections, dry_runs, errors, request_warnings
 from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.admission.external.attributes import ASKING, Asking
 from kemu.emulated.apiserver.admission.external.subresources import Subresources
@@ -147,7 +147,7 @@ class Requests:
             else:
                 answer = await self._verbs[verb](request, by, start_ns)
         except kemu_errors.ApiError as error:
-            error.warnings = [*asking.warnings]
+            error.warnings = [*error.warnings, *asking.warnings]
             raise
         finally:
             requesters.NODE.reset(node)
@@ -223,7 +223,7 @@ class Requests:
         options.check_write("CreateOptions", asked)
         strategy = self._registry.strategy_of(where)
         sent, warnings = _body(strategy.resource, request.object, request.content_type, asked.field_validation)
-        with dry_runs.pretending(bool(asked.dry_run)):
+        with request_warnings.gathering(warnings), dry_runs.pretending(bool(asked.dry_run)):
             writer = applies.writer(asked, by, self._tracks_all)
             entry, obj = await self._registry.create_of(strategy, where.namespace, sent, writer)
         if asked.dry_run:
@@ -263,7 +263,7 @@ class Requests:
         is_scale = request.subresource == scales.SCALE
         resource = scales.RESOURCE if is_scale else self._registry.strategy_of(where).resource
         sent, warnings = _body(resource, request.object, request.content_type, asked.field_validation)
-        with dry_runs.pretending(bool(asked.dry_run)):
+        with request_warnings.gathering(warnings), dry_runs.pretending(bool(asked.dry_run)):
             if is_scale:
                 wanted = cast(autoscaling_v1_pb2.Scale, sent)
                 wire = await self._registry.scale(where, wanted.metadata.name, lambda scale: wanted, writer)
@@ -293,7 +293,7 @@ class Requests:
         asked, where, warnings = request.options, request.resource, list[str]()
         options.check_patch(request)
         writer = applies.writer(asked, by, self._tracks_all)
-        with dry_runs.pretending(bool(asked.dry_run)):
+        with request_warnings.gathering(warnings), dry_runs.pretending(bool(asked.dry_run)):
             if request.subresource == scales.SCALE:
                 change: Callable[[Any], Any]
                 if request.type == patches.APPLY:

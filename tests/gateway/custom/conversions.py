@@ -221,4 +221,78 @@ def _changes() -> list[Step]:
     ]
 
 
-STEPS: list[Step] = [*_objects(), *_hostile(), *_changes()]
+_HOOKS = "/apis/admissionregistration.k8s.io/v1"
+
+
+def _hook(kind: str, path: str, *versions: str, **more: Any) -> dict[str, Any]:
+    rule = {
+        "operations": ["*"],
+        "apiGroups": [GROUP],
+        "apiVersions": list(versions),
+        "resources": ["gizmos", "gizmos/*"],
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": f"{kind}WebhookConfiguration",
+        "metadata": {"name": f"conversions-{path}"},
+        "webhooks": [
+            {
+                "name": f"{path}.example.com",
+                "clientConfig": client(path),
+                "rules": [rule],
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+                **more,
+            }
+        ],
+    }
+
+
+def _policy(expression: str, *versions: str) -> list[dict[str, Any]]:
+    rule = {"operations": ["*"], "apiGroups": [GROUP], "apiVersions": list(versions), "resources": ["gizmos"]}
+    api, metadata = "admissionregistration.k8s.io/v1", {"name": "conversions"}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": expression}]}
+    binding = {"policyName": "conversions", "validationActions": ["Deny"]}
+    return [
+        {"apiVersion": api, "kind": "ValidatingAdmissionPolicy", "metadata": metadata, "spec": spec},
+        {"apiVersion": api, "kind": "ValidatingAdmissionPolicyBinding", "metadata": metadata, "spec": binding},
+    ]
+
+
+def _admission() -> list[Step]:
+    """Webhooks and policies that know another version than that of the request."""
+    validating, mutating = f"{_HOOKS}/validatingwebhookconfigurations", f"{_HOOKS}/mutatingwebhookconfigurations"
+    policies = f"{_HOOKS}/validatingadmissionpolicies", f"{_HOOKS}/validatingadmissionpolicybindings"
+    policy = _policy("object.spec.address.startsWith('z')", "v1")
+    condition = [{"name": "spec", "expression": "has(object.spec.address) && request.kind.version == 'v1'"}]
+    return [
+        _to("convert"),
+        Step("POST", mutating, _hook("Mutating", "replicas", "v1"), accept=PARTIAL),
+        Step("POST", V2, two("m", host="m", port=1), pause_s=3),
+        Step("PUT", f"{V2}/m", two("m", host="m", port=2, count=7), fresh=True),
+        Step("POST", V1, one("o", address="o:1")),
+        Step("DELETE", f"{mutating}/conversions-replicas", accept=PARTIAL),
+        Step("POST", validating, _hook("Validating", "echo", "v1", matchConditions=condition), accept=PARTIAL),
+        Step("POST", V2, two("n", host="n", port=1), pause_s=3),
+        Step("PATCH", f"{V2}/m", {"spec": {"port": 3}}, MERGE),
+        Step("PATCH", f"{V2}/m/status", {"status": {"note": "x"}}, MERGE),
+        Step("PATCH", f"{V2}/m/scale", {"spec": {"replicas": 9}}, MERGE),
+        Step("PATCH", f"{V1}/m/scale", {"spec": {"replicas": 9}}, MERGE),
+        Step("DELETE", f"{V2}/m"),
+        Step("DELETE", f"{validating}/conversions-echo", accept=PARTIAL),
+        Step("POST", validating, _hook("Validating", "echo", "v1", matchPolicy="Exact"), accept=PARTIAL),
+        Step("PATCH", f"{V2}/m", {"spec": {"port": 4}}, MERGE, pause_s=3),
+        Step("PATCH", f"{V1}/m", {"spec": {"address": "x:4"}}, MERGE),
+        Step("DELETE", f"{validating}/conversions-echo", accept=PARTIAL),
+        Step("POST", policies[0], policy[0], accept=PARTIAL),
+        Step("POST", policies[1], policy[1], accept=PARTIAL),
+        Step("PATCH", f"{V2}/m", {"spec": {"port": 5}}, MERGE, pause_s=3),
+        Step("PATCH", f"{V2}/m", {"spec": {"host": "zz"}}, MERGE),
+        Step("DELETE", f"{policies[1]}/conversions", accept=PARTIAL),
+        Step("DELETE", f"{policies[0]}/conversions", accept=PARTIAL),
+        Step("DELETE", f"{V1}/m", accept=PARTIAL, pause_s=1),
+        Step("DELETE", f"{V1}/o", accept=PARTIAL),
+    ]
+
+
+STEPS: list[Step] = [*_objects(), *_admission(), *_hostile(), *_changes()]

@@ -6,7 +6,9 @@ Its versions say the same in other fields: ``spec.address`` of v1, ``a:80``, is 
 
 from __future__ import annotations
 
+import base64
 import copy
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -120,3 +122,25 @@ RESPONSES: dict[str, Callable[[Json], Json]] = {
     "invalid": _changed(lambda one: one["spec"].update(count="many", replicas="many")),
 }
 """By path, what a webhook answers."""
+
+
+def _echo(asked: Json) -> Json:
+    """Refuses, and says what it has been asked."""
+    keys = ("kind", "resource", "requestKind", "requestResource", "subResource", "operation")
+    seen: Json = {key: asked[key] for key in keys if key in asked}
+    for key in ("object", "oldObject"):
+        obj = asked[key] or {}
+        seen[key] = {name: obj[name] for name in ("apiVersion", "spec") if name in obj}
+    return {"allowed": False, "status": {"message": json.dumps(seen, sort_keys=True)}}
+
+
+def _replicas(asked: Json) -> Json:
+    """Knows v1 alone."""
+    assert asked["object"]["apiVersion"] == f"{GROUP}/v1"
+    operation = {"op": "add", "path": "/spec/replicas", "value": asked["object"]["spec"].get("replicas", 0) + 1}
+    patch = base64.b64encode(json.dumps([operation]).encode()).decode()
+    return {"allowed": True, "patchType": "JSONPatch", "patch": patch}
+
+
+ADMISSION: dict[str, Callable[[Json], Json]] = {"echo": _echo, "replicas": _replicas}
+"""By path, what webhooks of admission answer."""

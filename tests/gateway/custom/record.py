@@ -49,6 +49,7 @@ async def record(kubeconfig: str, what: str) -> list[dict[str, Any]]:
             return await player.play(http, cases.STEPS, pauses=True)
         with webhook_server.serving() as converter:
             converter.reviews.update(converters.RESPONSES)
+            converter.more.update(converters.ADMISSION)
             return await player.play(http, conversions.STEPS, pauses=True, converter=converter)
 
 

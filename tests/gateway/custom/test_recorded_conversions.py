@@ -47,6 +47,7 @@ def _answers() -> list[dict[str, Any]]:
     async def main(cluster: Cluster) -> list[dict[str, Any]]:
         with webhook_server.serving() as converter:
             converter.reviews.update(converters.RESPONSES)
+            converter.more.update(converters.ADMISSION)
             return await player.play(cluster.http, conversions.STEPS, pauses=False, converter=converter)
 
     return gateway_cluster.run(main)

@@ -115,7 +115,7 @@ class Served(CustomResource):
     def _read(self, wire: bytes) -> tuple[CustomObject, bytes | None]:
         """An object by the schema that its stored version has now; and its bytes, if those show it in this version."""
         obj = CustomObject.FromString(wire)
-        stored = self._of(obj.apiVersion)
+        stored = self.version_of(obj.apiVersion)
         is_same = obj.apiVersion == self.api_version and obj.kind == self.kind
         is_read = stored is not None and (stored.has_defaults or stored.has_changed)
         if is_same and not is_read:
@@ -162,7 +162,7 @@ class Served(CustomResource):
         self.schema.coerce(manifest, drops=True)
         _put(obj, manifest)
 
-    def _of(self, api_version: str) -> Served | None:
+    def version_of(self, api_version: str) -> Served | None:
         """Another version of the kind; None: it has none such."""
         if api_version == self.api_version:
             return self
@@ -195,7 +195,7 @@ class Served(CustomResource):
         if self.api_version == self.stored_as:
             return value
         obj = CustomObject.FromString(value)
-        stored = self._of(self.stored_as)
+        stored = self.version_of(self.stored_as)
         assert stored is not None
         stored._turn(obj)
         data: bytes = obj.SerializeToString(deterministic=True)
@@ -206,23 +206,11 @@ class Served(CustomResource):
         if self.converter is None or self.api_version == self.stored_as:
             return self.stored(value)
         obj = CustomObject.FromString(value)
-        stored = self._of(self.stored_as)
+        stored = self.version_of(self.stored_as)
         assert stored is not None
         await self._convert(obj, stored)
         data: bytes = obj.SerializeToString(deterministic=True)
         return data
-
-    async def in_version(self, obj: CustomObject, version: str) -> CustomObject:
-        """A copy of an object of this version in another one. Raises :class:`kemu.errors.ApiError`."""
-        other = self._of(f"{self.group}/{version}")
-        assert other is not None
-        found = CustomObject()
-        found.CopyFrom(obj)
-        if self.converter is None:
-            other._turn(found)
-        else:
-            await self._convert(found, other)
-        return found
 
 
 class _Versions:
@@ -232,7 +220,7 @@ class _Versions:
         self._row = row
 
     def type_of(self, version: str) -> Type:
-        row = self._row._of(version)
+        row = self._row.version_of(version)
         assert row is not None
         return row.schema.merging
 

@@ -1,6 +1,7 @@
 """Admission from outside: webhooks, the hooks of scenarios, and policies. Begin with :class:`External`.
 
     attributes   one request, as they see it
+    versions     objects in other versions than that of the request
     matching     which requests a webhook or a policy is about
     webhooks     MutatingAdmissionWebhook and ValidatingAdmissionWebhook
     reviews      what a webhook is asked, and what it may answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from kemu.emulated.apiserver import dry_runs
 from kemu.emulated.apiserver.authorization import attributes as accesses
@@ -38,6 +38,13 @@ ASKING: ContextVar[Asking | None] = ContextVar("asking", default=None)
 """None: the server writes on its own behalf, which nobody outside is asked about."""
 
 
+class Matched(NamedTuple):
+    """As what a request matches rules."""
+
+    group: str
+    version: str
+
+
 class Attributes:
     """``obj`` is what is to be stored; it changes as mutations are applied."""
 
@@ -50,12 +57,14 @@ class Attributes:
         "namespace",
         "obj",
         "old",
+        "old_views",
         "operation",
         "options",
         "resource",
         "subject",
         "subresource",
         "user",
+        "views",
     )  # fmt: skip
 
     def __init__(
@@ -86,6 +95,9 @@ class Attributes:
         self.options = _options(operation, asking)
         self._plain: dict[str, Any] | None = None
         self._old_plain: dict[str, Any] | None = None
+        self.views: dict[Matched, dict[str, Any]] = {}
+        """The object in other versions, and so ``old_views``; see :mod:`.versions`."""
+        self.old_views: dict[Matched, dict[str, Any]] = {}
 
     @property
     def plural(self) -> str:
@@ -118,9 +130,21 @@ class Attributes:
             self._old_plain = as_go_writes(self.old)
         return self._old_plain
 
+    def differs(self, matched: Matched) -> bool:
+        """Whether the objects are others in that version."""
+        is_own = (self.resource.api_version, self.resource.kind) == self.subject
+        return is_own and (matched.group, matched.version) != (self.group, self.version)
+
+    def seen(self, matched: Matched) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """Object and old object as who asks in that version sees them, once they are prepared."""
+        if not self.differs(matched):
+            return self.plain, self.old_plain
+        return self.views.get(matched), self.old_views.get(matched)
+
     def touched(self) -> None:
         """``obj`` has changed."""
         self._plain = None
+        self.views.clear()
 
     def annotate(self, key: str, value: str) -> None:
         self.asking.annotations.setdefault(key, value)
