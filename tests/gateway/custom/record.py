@@ -1,9 +1,9 @@
 """Records what a real kube-apiserver answers to the steps of `cases.py` and `conversions.py`.
 
-    python -m tests.gateway.custom.record KUBECONFIG [cases] [conversions]
+    python -m tests.gateway.custom.record KUBECONFIG [cases] [warnings] [conversions]
 
-Writes tests/gateway/custom/recording.json.gz and conversions.json.gz. KUBECONFIG is of a cluster of the version that
-kemu emulates, without the definitions and the namespaces of the steps.
+Writes recording.json.gz, warnings.json.gz and conversions.json.gz beside this file. KUBECONFIG is of a cluster of the
+version that kemu emulates, without the definitions and the namespaces of the steps.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tests.gateway.custom import cases, conversions, converters, player
 
 RECORDINGS = {
     "cases": Path(__file__).with_name("recording.json.gz"),
+    "warnings": Path(__file__).with_name("warnings.json.gz"),
     "conversions": Path(__file__).with_name("conversions.json.gz"),
 }
 
@@ -45,8 +46,9 @@ def _client(kubeconfig: str) -> httpx.AsyncClient:
 
 async def record(kubeconfig: str, what: str) -> list[dict[str, Any]]:
     async with _client(kubeconfig) as http:
-        if what == "cases":
-            return await player.play(http, cases.STEPS, pauses=True)
+        if what != "conversions":
+            steps = cases.STEPS if what == "cases" else cases.WARNINGS
+            return await player.play(http, steps, pauses=True)
         with webhook_server.serving() as converter:
             converter.reviews.update(converters.RESPONSES)
             converter.more.update(converters.ADMISSION)

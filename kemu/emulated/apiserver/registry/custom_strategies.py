@@ -10,12 +10,10 @@ from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry.strategies import Strategy, Subresource
 from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import convert, custom_objects
-from kemu.emulated.objects.validation import causes
+from kemu.emulated.objects.validation import causes, finalizers
 from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_update
 from kemu.errors import Cause
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
-
-_STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 
 
 def of(served: Served) -> Strategy:
@@ -56,7 +54,7 @@ def _warn_of_finalizers(added: Iterable[str]) -> None:
     """``validateKubeFinalizerName``."""
     for name in sorted(set(added)):
         texts = [*names.label_key(name)]
-        if "/" not in name and name not in _STANDARD_FINALIZERS:
+        if "/" not in name and name not in finalizers.STANDARD:
             path = " including a path (/)" if "." in name else ""
             texts.append(
                 f"prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer "
@@ -115,6 +113,7 @@ class _Rules:
         check_metadata_update(new.metadata, old.metadata, found, any_finalizer=True)
         # Kubernetes checks it twice, and labels once more.
         found += [*found, *(one for one in found if one.field == "metadata.labels")]
+        finalizers.check_new(new.metadata.finalizers, found, any_name=True)
         warnings: list[str] = []
         check(convert.to_manifest(new), convert.to_manifest(old), found, scale=self._served.scale, warnings=warnings)
         for text in warnings:
