@@ -9,6 +9,7 @@
     subresources  bindings and evictions, about which admission is asked as about new objects
     conditions   CEL: match conditions, and what all expressions may name
     policies     ValidatingAdmissionPolicy and MutatingAdmissionPolicy
+    type_checks  whether the expressions of a policy fit the kinds that it is about
     params       the objects that parametrise a policy
     mutations    what a mutation of a policy makes of an object
 

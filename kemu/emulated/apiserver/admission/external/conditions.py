@@ -117,7 +117,8 @@ def _types() -> dict[str, Any]:
 
 
 @lru_cache(64)
-def _environment(has_params: bool, has_authorizer: bool, patches: bool) -> cel.Environment:
+def environment(has_params: bool, has_authorizer: bool, patches: bool = False) -> cel.Environment:
+    """What expressions may name, where nothing is known of the objects."""
     from kemu.emulated import cel
 
     variables = dict(_types())
@@ -138,10 +139,10 @@ def _composed(
     """``declared``: the variables before, with their types."""
     from kemu.emulated.cel import types
 
-    environment = _environment(has_params, has_authorizer, patches)
+    found = environment(has_params, has_authorizer, patches)
     if not declared:
-        return environment
-    return environment.extend({"variables": types.object_of("kubernetes.variables", dict(declared))})
+        return found
+    return found.extend({"variables": types.object_of("kubernetes.variables", dict(declared))})
 
 
 def _wanted(use: str) -> Sequence[Any]:
