@@ -192,6 +192,14 @@ def labelled(key: str, value: str) -> Callable[[Json], Json]:
     return respond
 
 
+def _unmanaged(obj: Json) -> Json:
+    """kemu keeps no managed fields of what it does not store."""
+    if "metadata" not in obj:
+        return obj
+    metadata = {key: one for key, one in obj["metadata"].items() if key not in ("managedFields", "creationTimestamp")}
+    return {**obj, "metadata": metadata}
+
+
 def _count(asked: Json) -> Json:
     """Counts its calls in a label."""
     labels = asked["object"]["metadata"].get("labels", {})
@@ -252,6 +260,19 @@ _RESPONSES: dict[str, Callable[[Json], Json]] = {
         if asked["userInfo"]["username"] == "alice"
         else {**_DENIED, "status": {"message": f"you are {asked['userInfo']['username']}", "code": 403}}
     ),
+    "echo-object": lambda asked: {
+        **_DENIED,
+        "status": {
+            "message": json.dumps(
+                {
+                    **{key: one for key, one in asked.items() if key not in ("uid", "userInfo")},
+                    "object": _unmanaged(asked["object"]),
+                },
+                sort_keys=True,
+            )
+        },
+    },
+    "as-alice": lambda asked: patch({"op": "add", "path": "/spec/user", "value": "alice"}),
     "echo": lambda asked: {
         **_DENIED,
         "status": {

@@ -355,6 +355,15 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         await self._is_open.wait()
         return reviews.rules(self._requests.authorizer, await self._identify(context), request.namespace)
 
+    async def Admit(self, request: api_pb2.AdmitRequest, context: grpc.aio.ServicerContext) -> api_pb2.AdmitResponse:
+        await self._is_open.wait()
+        by = await self._identify(context)
+        try:
+            return await self._requests.admit(by, request)
+        except kemu_errors.ApiError as error:
+            await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
+        raise AssertionError("an aborted call goes on")
+
     # --- Session -----------------------------------------------------------------------------------------------------
 
     async def Session(self, request_iterator: AsyncIterator[Message], context: grpc.aio.ServicerContext) -> None:

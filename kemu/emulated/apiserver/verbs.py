@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
@@ -24,8 +25,10 @@ from kemu.emulated.apiserver.registry.reads import Reader
 from kemu.emulated.apiserver.registry.registry import Registry
 from kemu.emulated.apiserver.storage import NOT_WRITTEN, Entry
 from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import autoscaling_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
@@ -134,6 +137,34 @@ class Requests:
             found = kemu_errors.InternalError(f"This request caused apiserver to panic: {error!r}")
             self.log_refusal(verb or "", request, by, start_ns, found)
             raise found from error
+
+    async def admit(self, by: str, request: api_pb2.AdmitRequest) -> api_pb2.AdmitResponse:
+        """Ask admission from outside about what stores nothing. Raises :class:`kemu.errors.ApiError`."""
+        external = self._admission.external
+        response = api_pb2.AdmitResponse()
+        if external is None or not external.is_there:
+            return response
+        data = json.loads(request.object)
+        obj, _ = convert.partial_json(CustomObject, data)
+        subject = data["apiVersion"], data["kind"]
+        row = resources.BY_PLURAL.get(request.resource) or resources.Resource(
+            request.resource, subject[1], request.api_version, CustomObject, bool(request.namespace), (), False
+        )
+        asking = Asking(by, request.operation.lower(), request)
+        about = request.operation, row, request.subresource, request.namespace, request.name
+        asked = external.attributes(asking, *about, obj, None, subject, data)
+        try:
+            if request.validates:
+                await external.validate(asked)
+            else:
+                await external.mutate(asked)
+        except kemu_errors.ApiError as error:
+            error.warnings = [*error.warnings, *asking.warnings]
+            raise
+        if asked.plain is not data:
+            response.object = json.dumps(asked.plain, ensure_ascii=False).encode()
+        response.warnings.extend(asking.warnings)
+        return response
 
     async def _answer_asking(
         self, verb: str, request: attributes.Request, by: str, start_ns: int, requester: requesters.Requester | None

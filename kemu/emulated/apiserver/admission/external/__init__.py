@@ -86,9 +86,11 @@ class External:
         obj: KubernetesObject | None,
         old: KubernetesObject | None,
         subject: tuple[str, str] | None = None,
+        plain: dict[str, Any] | None = None,
     ) -> Attributes:
+        """``plain``: the object in JSON, where it is known better than ``obj`` tells."""
         user = self._authorizer.user(asking.by)
-        return Attributes(asking, user, operation, resource, subresource, namespace, name, obj, old, subject)
+        return Attributes(asking, user, operation, resource, subresource, namespace, name, obj, old, subject, plain)
 
     async def mutate(self, attributes: Attributes, again: Again = _nothing) -> None:
         """Change the object as webhooks and policies want. ``again``: see :data:`Again`. Raises

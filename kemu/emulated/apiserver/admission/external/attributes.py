@@ -24,7 +24,7 @@ class Asking:
 
     __slots__ = ("annotations", "by", "request", "verb", "warnings")
 
-    def __init__(self, by: str, verb: str, request: accesses.Request) -> None:
+    def __init__(self, by: str, verb: str, request: accesses.Request | api_pb2.AdmitRequest) -> None:
         self.by = by
         """The caller, as the service knows it."""
         self.verb = verb
@@ -79,6 +79,7 @@ class Attributes:
         obj: KubernetesObject | None,
         old: KubernetesObject | None,
         subject: tuple[str, str] | None = None,
+        plain: dict[str, Any] | None = None,
     ) -> None:
         """``subject``: API version and kind of the objects, where they are not those of the resource (Scale)."""
         self.asking = asking
@@ -93,7 +94,7 @@ class Attributes:
         self.subject = subject or (resource.api_version, resource.kind)
         self.dry_run = dry_runs.ACTIVE.get()
         self.options = _options(operation, asking)
-        self._plain: dict[str, Any] | None = None
+        self._plain = plain
         self._old_plain: dict[str, Any] | None = None
         self.views: dict[Matched, dict[str, Any]] = {}
         """The object in other versions, and so ``old_views``; see :mod:`.versions`."""
