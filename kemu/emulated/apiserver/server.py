@@ -146,7 +146,8 @@ class ApiServer:
         env.serve(api_pb2_grpc.add_ApiServicer_to_server, self._service)
 
     def _collect(self, source: Collection, row: Served) -> ConvertedCollection:
-        return ConvertedCollection(source, row, self._settings["window_events"], self.fanout, self._env.spawn)
+        window, window_bytes = self._settings["window_events"], self._settings["window_bytes"]
+        return ConvertedCollection(source, row, window, window_bytes, self.fanout, self._env.spawn)
 
     def _forget(self) -> None:
         """The history of the cache is lost."""

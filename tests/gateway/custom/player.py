@@ -53,7 +53,7 @@ def _with(step: Step, converter: Server) -> Step:
     def place(value: Any) -> Any:
         if isinstance(value, dict):
             found = {key: place(one) for key, one in value.items()}
-            url = found.get("url", "")
+            url = found.get("url") or ""
             return found | converter.client(url.partition("/")[2]) if url.startswith("CONVERTER/") else found
         return [place(one) for one in value] if isinstance(value, list) else value
 

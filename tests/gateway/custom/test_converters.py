@@ -28,17 +28,14 @@ def server() -> Iterator[Server]:
         yield found
 
 
-def play(server: Server, main: Callable[[Cluster], Awaitable[None]]) -> None:
-    """With the kind, and objects ``a`` and ``b``."""
+def play(server: Server, main: Callable[[Cluster], Awaitable[None]], **settings: Any) -> None:
+    """With the kind, and objects ``a`` and ``b``. ``settings``: of the API server."""
     server.asked.clear()
 
     async def begin(cluster: Cluster) -> None:
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "conversions"}}
         for step in (
-            Step(
-                "POST",
-                "/api/v1/namespaces",
-                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "conversions"}},
-            ),
+            Step("POST", "/api/v1/namespaces", namespace),
             Step("POST", DEFINITIONS, conversions.DEFINITION),
             Step("GET", conversions.NAME, until="Established"),
             Step("POST", V1, conversions.one("a", address="a:80")),
@@ -48,7 +45,7 @@ def play(server: Server, main: Callable[[Cluster], Awaitable[None]]) -> None:
             assert answer["code"] < 300, answer
         await main(cluster)
 
-    gateway_cluster.run(begin)
+    gateway_cluster.run(begin, servers=(settings,))
 
 
 async def to(cluster: Cluster, server: Server, path: str) -> None:
@@ -214,5 +211,59 @@ def test_applies_meet_managers_of_other_versions(server: Server) -> None:
         refused = await apply(V1, conversions.one("s", address="t:2"), "two")
         assert [cause["field"] for cause in refused["body"]["details"]["causes"]] == [".spec.host", ".spec.port"]
         assert (await apply(V1, conversions.one("s", replicas=1), "two"))["code"] == 200
+
+    play(server, main)
+
+
+def test_a_webhook_may_be_a_service(server: Server) -> None:
+    service = {"name": "hook", "namespace": "default", "path": "/convert"}
+
+    async def main(cluster: Cluster) -> None:
+        webhook = conversions.conversion()["webhook"]
+        webhook["clientConfig"] = {"service": service, "caBundle": server.client("")["caBundle"]}
+        step = Step("PATCH", conversions.NAME, {"spec": {"conversion": {"webhook": webhook}}}, MERGE)
+        refused = await player.send(cluster.http, step, server)
+        assert refused["code"] == 422, "the URL is still there"
+        webhook["clientConfig"]["url"] = None
+        assert (await player.send(cluster.http, step, server))["code"] == 200
+        answer = await cluster.http.get(f"{V2}/a")
+        assert answer.json()["message"].endswith('service "hook" not found')
+        made = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "hook"}, "spec": {"ports": [{"port": 443}]}}
+        assert (await cluster.http.post("/api/v1/namespaces/default/services", json=made)).status_code == 201
+        await asyncio.sleep(0.1)
+        assert (await cluster.http.get(f"{V2}/a")).json()["spec"]["host"] == "a"
+
+    play(server, main, services={"default/hook": server.port})
+
+
+def test_a_past_that_was_forgotten_is_no_end(server: Server) -> None:
+    async def main(cluster: Cluster) -> None:
+        patch = {"content-type": MERGE}
+        version = (await cluster.http.get(V2)).json()["metadata"]["resourceVersion"]
+        watch = asyncio.create_task(events(cluster, V2, 2))
+        await asyncio.sleep(0.3)
+        for port in range(1, 21):
+            content = json.dumps({"spec": {"port": port}})
+            assert (await cluster.http.patch(f"{V2}/a", content=content, headers=patch)).status_code == 200
+        told = await watch
+        assert told[-1] == ("MODIFIED", "a", 20)
+        late = await cluster.http.get(V2, params={"watch": "true", "resourceVersion": version, "timeoutSeconds": "1"})
+        assert "too old resource version" in late.text
+        assert (await cluster.http.get(V2)).json()["items"][0]["spec"]["port"] == 20
+
+    play(server, main, window_events=4, window_bytes=2000)
+
+
+def test_a_definition_goes_whose_webhook_fails_where_no_object_needs_it(server: Server) -> None:
+    async def main(cluster: Cluster) -> None:
+        await to(cluster, server, "refuse")
+        assert (await cluster.http.delete(V1)).status_code == 200
+        assert (await cluster.http.get(V1)).json()["items"] == []
+        assert (await cluster.http.delete(conversions.NAME)).status_code == 200
+        for _ in range(100):
+            if (await cluster.http.get(conversions.NAME)).status_code == 404:
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError("the definition stays")
 
     play(server, main)

@@ -30,11 +30,14 @@ class ConvertedCollection(Collection):
     """As of :attr:`applied`; :meth:`catch_up` brings it up to the collection of what is stored."""
 
     __slots__ = (
-        "_all", "_epoch", "_fanout", "_is_closed", "_is_loaded", "_row", "_source", "_spawn", "_tap", "_under_way",
-        "applied",
+        "_all", "_epoch", "_fanout", "_is_closed", "_is_loaded", "_past_bytes", "_row", "_source", "_spawn", "_tap",
+        "_under_way", "_window_bytes", "applied",
     )  # fmt: skip
 
-    def __init__(self, source: Collection, row: Served, window: int, fanout: Fanout, spawn: Spawn) -> None:
+    def __init__(
+        self, source: Collection, row: Served, window: int, window_bytes: int, fanout: Fanout, spawn: Spawn
+    ) -> None:
+        """``window``, ``window_bytes``: see :class:`.cache.WatchCache`."""
         super().__init__(row, window)
         self.name = f"{row.plural}/{row.api_version}"
         self.converts = True
@@ -45,6 +48,9 @@ class ConvertedCollection(Collection):
         self._fanout = fanout
         self._spawn = spawn
         self._is_loaded = self._is_closed = False
+        self._window_bytes = window_bytes
+        self._past_bytes = 0
+        """At least as many as :meth:`past_bytes`."""
         self._epoch = 0
         """How often what it had has become worthless."""
         self._all = Selection(row, "", selectors.parse_labels(""), selectors.parse_fields("", ""))
@@ -135,12 +141,18 @@ class ConvertedCollection(Collection):
 
     def _tell(self, change: Change, new: Entry | None) -> None:
         if new is not None:
-            self._fanout.dispatch(self, *self.put(new))
+            told: Change | None = self.put(new)[0]
+        else:
+            assert change.old is not None
+            told = self.delete(change.old.key, change.revision)
+        if told is None:
             return
-        assert change.old is not None
-        deleted = self.delete(change.old.key, change.revision)
-        if deleted is not None:
-            self._fanout.dispatch(self, deleted)
+        self._fanout.dispatch(self, told)
+        if told.old is not None:
+            self._past_bytes += told.old.size
+            if self._past_bytes > self._window_bytes:
+                self.shorten_past(self.past_bytes() // 2)
+                self._past_bytes = self.past_bytes()
 
     async def _load(self) -> None:
         """What has not changed since is not converted again."""
@@ -155,7 +167,9 @@ class ConvertedCollection(Collection):
             return
         self._fanout.end_collection(self.name, lambda watcher: errors.too_old(watcher.revision, revision))
         self.load(made, revision, lambda key: None)
-        self.applied, self._is_loaded = revision, True
+        # The past may have been forgotten beyond the latest change.
+        self.applied, self._is_loaded = max(revision, source.oldest), True
+        self._past_bytes = 0
 
 
 class _Tap(Stream):
