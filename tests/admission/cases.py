@@ -684,7 +684,41 @@ _REVIEWS = (
     _review("TokenReview", {"token": "x"}, "authentication.k8s.io/v1"),
     _review("TokenReview", {}, "authentication.k8s.io/v1"),
 )
-UNSTORED: list[Json] = [
+_AUTOSCALER = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "one"},
+    "spec": {
+        "maxReplicas": 3,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "metrics": [
+            {
+                "type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}},
+            }
+        ],
+    },
+}
+_EVENT = {
+    "apiVersion": "v1",
+    "kind": "Event",
+    "metadata": {"name": "one"},
+    "involvedObject": {"kind": "Pod", "namespace": "{ns}", "name": "p"},
+    "reason": "Because",
+    "message": "told",
+    "type": "Normal",
+    "source": {"component": "me"},
+    "firstTimestamp": "2026-01-01T00:00:00Z",
+    "lastTimestamp": "2026-01-01T00:00:00Z",
+    "count": 1,
+}
+
+
+def _rule(group: str, version: str, plural: str) -> Json:
+    return {"operations": ["*"], "apiGroups": [group], "apiVersions": [version], "resources": [plural]}
+
+
+OTHERS: list[Json] = [
     case(
         "unstored: connections",
         [hooks("Validating", hook("echo-object", rules=_CONNECTED))],
@@ -702,8 +736,35 @@ UNSTORED: list[Json] = [
     case("unstored: warnings", [hooks("Validating", hook("warn", rules=_CONNECTED))], _REVIEWS[1], _REVIEWS[4]),
     case("unstored: mutations", [hooks("Mutating", hook("as-alice", rules=_CONNECTED))], _REVIEWS[1], _REVIEWS[2]),
     case("unstored: nobody", [], *_REVIEWS[:5]),
+    case(
+        "equivalent: autoscalers",
+        [hooks("Validating", hook("echo-object", rules=[_rule("autoscaling", "v1", "horizontalpodautoscalers")]))],
+        post("/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers", _AUTOSCALER),
+    ),
+    case(
+        "equivalent: changed autoscalers",
+        [hooks("Mutating", hook("label-a", rules=[_rule("autoscaling", "v1", "horizontalpodautoscalers")]))],
+        post("/apis/autoscaling/v2/namespaces/{ns}/horizontalpodautoscalers", _AUTOSCALER),
+        get("/apis/autoscaling/v1/namespaces/{ns}/horizontalpodautoscalers/one"),
+    ),
+    case(
+        "equivalent: events",
+        [hooks("Validating", hook("echo-object", rules=[_rule("events.k8s.io", "v1", "events")]))],
+        post(f"{_CORE}/events", _EVENT),
+    ),
+    case(
+        "equivalent: exact",
+        [
+            hooks(
+                "Validating",
+                hook("deny", rules=[_rule("events.k8s.io", "v1", "events")], matchPolicy="Exact"),
+            )
+        ],
+        post(f"{_CORE}/events", _EVENT),
+    ),
 ]
-"""Requests that store nothing, about which admission is asked all the same."""
+"""Requests that store nothing, about which admission is asked all the same; and such in other versions than a webhook's
+rules."""
 
 
 def named(number: int) -> str:

@@ -156,7 +156,11 @@ class Attributes:
 
 def as_go_writes(obj: KubernetesObject) -> dict[str, Any]:
     """JSON as Kubernetes has it: patches and expressions meet also what is set to nothing."""
-    plain = convert.to_manifest(obj)
+    return go_values(convert.to_manifest(obj))
+
+
+def go_values(plain: dict[str, Any]) -> dict[str, Any]:
+    """The same of a manifest."""
     name = schemas.find(plain["apiVersion"], plain["kind"])
     return plain if name is None else cast(dict[str, Any], schemas.as_go_writes(name, plain))
 

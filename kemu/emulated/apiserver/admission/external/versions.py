@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kemu.emulated.apiserver.admission.external.attributes import Attributes, Matched, as_go_writes
+from kemu.emulated.apiserver.admission.external.attributes import Attributes, Matched, go_values
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.objects import events
 from kemu.emulated.objects.conversion import convert
@@ -65,7 +65,8 @@ async def prepare(attributes: Attributes, matched: Matched) -> None:
 async def _in_version(attributes: Attributes, obj: KubernetesObject, matched: Matched) -> dict[str, Any]:
     row = attributes.resource
     if not isinstance(row, Served):
-        return as_go_writes(_FORMS[row.plural].shown(obj))
+        shown = convert.to_json(_FORMS[row.plural].shown(obj))
+        return go_values({"apiVersion": _api_version(matched), "kind": row.kind, **shown})
     return await _converted(row, convert.to_manifest(obj), _api_version(matched))
 
 
@@ -81,7 +82,8 @@ async def back(attributes: Attributes, matched: Matched, after: dict[str, Any]) 
         return await _converted(row, after, wanted)
     form = _FORMS[row.plural]
     try:
-        return convert.to_manifest(form.stored(convert.from_json(form.message, after)))
+        content = {key: after[key] for key in after.keys() - {"apiVersion", "kind"}}
+        return convert.to_manifest(form.stored(convert.from_json(form.message, content)))
     except convert.ConversionError as error:
         raise _internal(str(error)) from None
 
