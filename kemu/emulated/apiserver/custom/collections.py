@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from kemu.emulated.apiserver import errors
+from kemu.emulated.apiserver.custom import conversions
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.selections import Selection
 from kemu.emulated.apiserver.storage import Entry
@@ -158,11 +159,8 @@ class ConvertedCollection(Collection):
         """What has not changed since is not converted again."""
         source, epoch, made = self._source, self._epoch, list[Entry]()
         revision, found = source.last, [source.entries[key] for key in sorted(source.entries)]
-        for entry in found:
-            known = self.entries.get(entry.key)
-            if known is None or known.revision != entry.revision:
-                known = Entry(entry.key, entry.revision, await self._row.converted(entry.value))
-            made.append(known)
+        for first in range(0, len(found), conversions.CALLS):
+            made += await asyncio.gather(*(self._made(entry) for entry in found[first : first + conversions.CALLS]))
         if self._is_closed or epoch != self._epoch:
             return
         self._fanout.end_collection(self.name, lambda watcher: errors.too_old(watcher.revision, revision))
@@ -170,6 +168,13 @@ class ConvertedCollection(Collection):
         # The past may have been forgotten beyond the latest change.
         self.applied, self._is_loaded = max(revision, source.oldest), True
         self._past_bytes = 0
+
+
+    async def _made(self, entry: Entry) -> Entry:
+        known = self.entries.get(entry.key)
+        if known is not None and known.revision == entry.revision:
+            return known
+        return Entry(entry.key, entry.revision, await self._row.converted(entry.value))
 
 
 class _Tap(Stream):
