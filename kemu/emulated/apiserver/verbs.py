@@ -144,15 +144,15 @@ class Requests:
         response = api_pb2.AdmitResponse()
         if external is None or not external.is_there:
             return response
-        data = json.loads(request.object)
-        obj, _ = convert.partial_json(CustomObject, data)
-        subject = data["apiVersion"], data["kind"]
+        plain = json.loads(request.object)
+        obj, _ = convert.partial_json(CustomObject, plain)
+        subject = plain["apiVersion"], plain["kind"]
         row = resources.BY_PLURAL.get(request.resource) or resources.Resource(
             request.resource, subject[1], request.api_version, CustomObject, bool(request.namespace), (), False
         )
         asking = Asking(by, request.operation.lower(), request)
         about = request.operation, row, request.subresource, request.namespace, request.name
-        asked = external.attributes(asking, *about, obj, None, subject, data)
+        asked = external.attributes(asking, *about, obj, None, subject, plain)
         try:
             if request.validates:
                 await external.validate(asked)
@@ -161,7 +161,7 @@ class Requests:
         except kemu_errors.ApiError as error:
             error.warnings = [*error.warnings, *asking.warnings]
             raise
-        if asked.plain is not data:
+        if asked.plain is not plain:
             response.object = json.dumps(asked.plain, ensure_ascii=False).encode()
         response.warnings.extend(asking.warnings)
         return response
