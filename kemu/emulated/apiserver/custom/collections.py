@@ -169,7 +169,6 @@ class ConvertedCollection(Collection):
         self.applied, self._is_loaded = max(revision, source.oldest), True
         self._past_bytes = 0
 
-
     async def _made(self, entry: Entry) -> Entry:
         known = self.entries.get(entry.key)
         if known is not None and known.revision == entry.revision:
