@@ -83,7 +83,7 @@ class PodWorkers:
         self.reports = status_managers.StatusManager(env, client, self.observe, status_writes, boxes)
         puller = pulls.Pulls(env, self.images, config.image_pull, config.configuration.pulls_at_once)
         self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
-        self._starts = starts.Starts(env, config, puller, self, boot, events, programs)
+        self._starts = starts.Starts(env, config, puller, self, boot, events, programs, boxes)
         self._starts.names = None if volumes is None else volumes.names
         self._starts.contents = None if programs is None else references.Contents(env, client)
         self._ephemeral = ephemeral.EphemeralContainers(env, puller, self, events)

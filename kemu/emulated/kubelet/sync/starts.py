@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from kemu.emulated.kubelet.images import pulls
 from kemu.emulated.kubelet.node import boots
-from kemu.emulated.kubelet.pods import containers, lives, statuses
+from kemu.emulated.kubelet.pods import containers, lives, sandboxes, statuses
 from kemu.emulated.kubelet.pods.containers import (
     BACKING_OFF,
     DONE,
@@ -118,9 +118,11 @@ class Starts:
         boot: boots.Boot = boots.BEFORE,
         events: LifeEvents | None = None,
         programs: Programs | None = None,
+        boxes: sandboxes.Sandboxes | None = None,
     ) -> None:
         """``events``: None: the usual life of containers leaves no events. ``programs``: None: containers live as their
-        pods say, whatever they run."""
+        pods say, whatever they run. ``boxes``: None: pods have no addresses."""
+        self._boxes = boxes
         self._env = env
         self._clock = env.clock
         self._config = config
@@ -397,7 +399,7 @@ class Starts:
             return None
         spec = containers.spec_of(worker.pod, container)
         now_s = self._clock.now_ns() / SECOND_NS
-        return self._programs.run(worker.pod, spec, hook.exec.command, now_s, math.inf, takes_time=True)
+        return self._programs.run(self._pod(worker), spec, hook.exec.command, now_s, math.inf, takes_time=True)
 
     def _hook_done(self, worker: Worker, container: Container, fails: bool = False) -> None:
         container.timer = None
@@ -448,13 +450,17 @@ class Starts:
         container.hook = None
         started_s = (self._clock.unix_offset_ns + container.started_ns) / SECOND_NS
         container.course = self._programs.begin(
-            worker.pod,
+            self._pod(worker),
             containers.spec_of(worker.pod, container),
             is_init=container.kind == INIT,
             restarts=container.restarts,
             unix_s=started_s,
             now_s=container.started_ns / SECOND_NS,
         )
+
+    def _pod(self, worker: Worker) -> core_v1_pb2.Pod:
+        """As its containers know it."""
+        return worker.pod if self._boxes is None else self._boxes.addressed(worker)
 
     def forget(self, worker: Worker) -> None:
         """The pod has gone, with its volumes."""
