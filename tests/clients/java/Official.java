@@ -68,7 +68,7 @@ public final class Official {
     GenericKubernetesApi<V1ConfigMap, V1ConfigMapList> api =
         new GenericKubernetesApi<>(V1ConfigMap.class, V1ConfigMapList.class, "", "v1", "configmaps", client);
     SharedIndexInformer<V1ConfigMap> informer =
-        factory.sharedIndexInformerFor(api, V1ConfigMap.class, 0, namespace);
+        factory.sharedIndexInformerFor(api, V1ConfigMap.class, 1000, namespace);
     List<Object> seen = new CopyOnWriteArrayList<>();
     AtomicInteger resyncs = new AtomicInteger();
     informer.addEventHandlerWithResyncPeriod(
