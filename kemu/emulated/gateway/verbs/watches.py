@@ -117,13 +117,17 @@ async def _serve(call: Call, form: Form, found: Watch, lasts_s: float, socket: w
     """Over a WebSocket: a message for each event, text where its form is one (``HandleWS``)."""
 
     async def until_gone() -> None:
-        while await socket.receive() is not None:
+        try:
+            while await socket.receive() is not None:
+                pass
+        except ConnectionResetError:
             pass
-        found.end()
+        finally:
+            found.end()
 
     reading = asyncio.get_running_loop().create_task(until_gone())
     try:
-        async with contextlib.aclosing(_body(call, form, found, lasts_s)) as pieces:
+        async with contextlib.aclosing(_body(call, form, found, lasts_s, over_socket=True)) as pieces:
             async for piece in pieces:
                 if form.media == negotiation.PROTOBUF:
                     for message in envelopes.watch_messages(piece):
@@ -135,10 +139,14 @@ async def _serve(call: Call, form: Form, found: Watch, lasts_s: float, socket: w
         reading.cancel()
 
 
-async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGenerator[bytes, None]:
+async def _body(
+    call: Call, form: Form, found: Watch, lasts_s: float, *, over_socket: bool = False
+) -> AsyncGenerator[bytes, None]:
+    """``over_socket``: the connection was upgraded, and who did that sees when the client goes."""
     loop = asyncio.get_running_loop()
-    gone = loop.create_task(call.request.disconnected())
-    gone.add_done_callback(lambda _: found.end())
+    gone = None if over_socket else loop.create_task(call.request.disconnected())
+    if gone is not None:
+        gone.add_done_callback(lambda _: found.end())
     ends_at = loop.time() + lasts_s
     is_first, revision, size = True, 0, 0
     pieces: list[bytes] = []
@@ -171,7 +179,8 @@ async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGe
             bookmark = Event(api_pb2.WatchEvent.BOOKMARK, revision, b"", b"")
             yield frame(call, form, bookmark, is_first)
     finally:
-        gone.cancel()
+        if gone is not None:
+            gone.cancel()
         if delivery is not None and call.settings.deliveries is not None:
             call.settings.deliveries.close(delivery)
         await found.close()
