@@ -310,3 +310,19 @@ def test_the_variables_of_a_service() -> None:
         "WEB_PORT_53_UDP_ADDR": "fd00::1",
     }
     assert found["KUBERNETES_SERVICE_PORT_HTTPS"] == "443"
+
+
+def test_agnhost_shows_the_files_of_a_volume(tmp_path: Path) -> None:
+    volumes = [{"name": "cm", "configMap": {"name": "cm", "items": [{"key": "a", "path": "path/to/a"}]}}]
+    container = {
+        "image": "registry.k8s.io/e2e-test-images/agnhost:2.55",
+        "args": ["mounttest", "--file_content=/etc/cm/path/to/a"],
+        "volumeMounts": [{"name": "cm", "mountPath": "/etc/cm"}],
+    }
+    assert exit_code(tmp_path / "there", container, config_map("cm", a="1"), volumes=volumes) == 0
+    assert (
+        exit_code(
+            tmp_path / "empty", dict(container), config_map("cm", a="1"), volumes=[{"name": "cm", "emptyDir": {}}]
+        )
+        == 1
+    )

@@ -302,7 +302,9 @@ def _texts(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> Iterator[s
 
 
 def _serves(command: Sequence[str]) -> bool:
-    return courses.is_server(command) or command[0].rpartition("/")[2] == images.AGNHOST
+    if command[0].rpartition("/")[2] == images.AGNHOST:
+        return command[1:2] == [] or command[1] not in images.ENDING
+    return courses.is_server(command)
 
 
 def _is_understood(
