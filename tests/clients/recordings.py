@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.clients import go_programs, python_programs
+from tests.clients import go_programs, java_programs, python_programs
 from tests.realkube import clusters
 
 FOLDER = Path(__file__).parent / "recorded"
@@ -31,6 +31,8 @@ def main() -> int:
             _write(program, plain)
         for program in python_programs.PROGRAMS:
             _write(program, python_programs.run(config, program))
+        for program in java_programs.PROGRAMS:
+            _write(program.lower(), java_programs.run(config, program))
     return 0
 
 

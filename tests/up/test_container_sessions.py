@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import ssl
+import tarfile
 import time
 import urllib.parse
 from collections.abc import Iterator
@@ -40,6 +42,7 @@ LIVES = """
 - {image: postgres, exec: my_handlers:psql, attach: my_handlers:broken, portForward: my_handlers:echo}
 """
 PODS = "/api/v1/namespaces/default/pods"
+SERVICE = {"metadata": {"name": "my-db"}, "spec": {"clusterIP": "10.96.7.7", "ports": [{"port": 5432}]}}
 
 
 def pod(name: str, image: str, *command: str, **more: Any) -> dict[str, Any]:
@@ -69,26 +72,35 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
         ]
         reading["spec"]["containers"][0]["volumeMounts"].append({"name": "account", "mountPath": "/account"})
         probe = {"httpGet": {"port": 80, "path": "/index.html"}, "periodSeconds": 1}
-        for one in (reading, pod("web", "nginx", readinessProbe=probe), pod("db", "postgres"), pod("gone", "nginx")):
+        hook = {"exec": {"command": ["/bin/sh", "-c", "echo Hello from the postStart handler > /usr/share/message"]}}
+        hooked = pod("hooked", "nginx", lifecycle={"postStart": hook})
+        process.ask("/api/v1/namespaces/default/services", SERVICE)
+        web = pod("web", "nginx", readinessProbe=probe)
+        for one in (reading, web, pod("db", "postgres"), pod("gone", "nginx"), hooked):
             process.ask(PODS, one)
-        for name in ("sh", "web", "db", "gone"):
+        for name in ("sh", "web", "db", "gone", "hooked"):
             process.eventually(f"{PODS}/{name}", lambda found: found["status"].get("phase") == "Running")
         yield process
 
 
 def executed(cluster: Process, name: str, *command: str, stdin: str = "") -> tuple[str, str, int]:
     """What it prints to standard output and standard error, and its exit code."""
+    out, errors, code = exchanged(cluster, name, *command, stdin=stdin.encode())
+    return out.decode(), errors.decode(), code
+
+
+def exchanged(cluster: Process, name: str, *command: str, stdin: bytes = b"") -> tuple[bytes, bytes, int]:
     query = urllib.parse.urlencode([("stdout", "true"), ("stderr", "true"), *(("command", one) for one in command)])
     found = {1: b"", 2: b"", 3: b""}
     with opened(cluster, f"{PODS}/{name}/exec?{query}{'&stdin=true' if stdin else ''}") as client:
         if stdin:
-            client.send_binary(b"\0" + stdin.encode())
+            client.send_binary(b"\0" + stdin)
             client.send_binary(b"\xff\0")
         while message := client.recv():
             found[message[0]] += message[1:]
     status = json.loads(found[3])
     code = 0 if status["status"] == "Success" else int(status["details"]["causes"][0]["message"])
-    return found[1].decode(), found[2].decode(), code
+    return found[1], found[2], code
 
 
 def test_commands_see_files_and_variables_of_their_container(cluster: Process) -> None:
@@ -110,6 +122,60 @@ def test_commands_see_files_and_variables_of_their_container(cluster: Process) -
     out, errors, code = executed(cluster, "sh", "psql")
     assert (out, code) == ("", 127)
     assert "kemu up --handlers" in errors
+
+
+def test_commands_see_services_and_what_a_hook_has_left(cluster: Process) -> None:
+    assert (
+        executed(cluster, "sh", "printenv", "MY_DB_SERVICE_HOST", "MY_DB_PORT")[0]
+        == "10.96.7.7\ntcp://10.96.7.7:5432\n"
+    )
+    assert executed(cluster, "hooked", "cat", "/usr/share/message") == ("Hello from the postStart handler\n", "", 0)
+
+
+def test_archives_go_in_and_out_as_kubectl_cp_sends_them(cluster: Process) -> None:
+    content = bytes(range(256)) * 20
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:") as made:
+        member = tarfile.TarInfo("sent/deep/data.bin")
+        member.size = len(content)
+        made.addfile(member, io.BytesIO(content))
+    assert transferred(cluster, "sh", "tar", "-xmf", "-", "-C", "/tmp", stdin=packed.getvalue()) == (b"", 0)
+    assert executed(cluster, "sh", "ls", "/tmp/sent/deep")[0] == "data.bin\n"
+    out, code = transferred(cluster, "sh", "tar", "cf", "-", "/tmp/sent")
+    with tarfile.open(fileobj=io.BytesIO(out)) as got:
+        found = got.extractfile("tmp/sent/deep/data.bin")
+        assert found is not None
+        assert (found.read(), code) == (content, 0)
+    assert executed(cluster, "sh", "tar", "cf", "-", "/nosuch")[1] == "tar: /nosuch: No such file or directory\n"
+    assert executed(cluster, "sh", "tar", "xf", "-", stdin="no archive" * 100)[1:] == ("tar: invalid tar magic\n", 1)
+    _, errors, code = executed(cluster, "sh", "tar", "czf", "-", "/tmp")
+    assert code == 127
+    assert "the option -z of tar is not understood" in errors
+
+
+def transferred(cluster: Process, name: str, *command: str, stdin: bytes = b"") -> tuple[bytes, int]:
+    """The bytes that it prints, and its exit code."""
+    out, _, code = exchanged(cluster, name, *command, stdin=stdin)
+    return out, code
+
+
+def test_a_watch_comes_over_a_socket_too(cluster: Process) -> None:
+    """As fabric8's informers open it: a text for each event."""
+    path = "/api/v1/namespaces/default/configmaps"
+    version = cluster.ask(path)["metadata"]["resourceVersion"]
+    with opened(cluster, f"{path}?watch=true&resourceVersion={version}&timeoutSeconds=2", protocol="") as client:
+        cluster.ask(path, {"metadata": {"name": "seen"}})
+        cluster.ask(f"{path}/seen", method="DELETE")
+        events = []
+        while isinstance(text := client.recv(), str) and text:
+            events.append(json.loads(text))
+    assert [(one["type"], one["object"]["metadata"]["name"]) for one in events] == [
+        ("ADDED", "seen"),
+        ("DELETED", "seen"),
+    ]
+    with pytest.raises(websocket.WebSocketBadStatusException) as refused:
+        opened(cluster, "/api/v1/namespaces/default/nosuch?watch=true", protocol="").__enter__()
+    assert refused.value.status_code == 404
 
 
 def test_a_handler_answers_for_the_containers_that_its_rule_names(cluster: Process) -> None:
@@ -225,7 +291,7 @@ def connected(
     return websocket.create_connection(
         cluster.cluster["server"].replace("https", "wss") + path,
         header=[f"Authorization: Bearer {shown}"] if shown else [],
-        subprotocols=[protocol],
+        subprotocols=[protocol] if protocol else None,
         sslopt={"cert_reqs": ssl.CERT_NONE},
         timeout=20,
         **({"suppress_origin": True} | more),

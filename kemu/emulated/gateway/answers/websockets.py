@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from wsproto.connection import Connection, ConnectionType
-from wsproto.events import BytesMessage, CloseConnection, Message, Ping, TextMessage
+from wsproto.events import BytesMessage, CloseConnection, Ping, TextMessage
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
 from kemu.emulated.gateway.answers.responses import Header, Response
@@ -151,12 +151,13 @@ class WebSocket:
             self._is_closed = True
             await self._stream.write(self._connection.send(event.response()))
 
-    async def send(self, data: bytes) -> None:
-        """One message. Raises ConnectionResetError where the client has gone."""
+    async def send(self, data: bytes | str) -> None:
+        """One message, binary or text. Raises ConnectionResetError where the client has gone."""
         if self._is_closed:
             raise ConnectionResetError("the session has ended")
         try:
-            await self._stream.write(self._connection.send(Message(data=data)))
+            message = TextMessage(data=data) if isinstance(data, str) else BytesMessage(data=data)
+            await self._stream.write(self._connection.send(message))
         except LocalProtocolError:
             raise ConnectionResetError("the session has ended") from None
 

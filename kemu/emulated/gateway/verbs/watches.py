@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import random
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from kemu.emulated.gateway.answers import representations
+from kemu.emulated.gateway.answers import representations, websockets
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.deliveries import Delivery
@@ -50,6 +51,8 @@ async def watch(call: Call, streams: Streams) -> Response:
     found = await streams.open(call.backend, call.request.user, _create(call))
     try:
         await _accepted(found)
+        if websockets.is_asked(call.request.headers):
+            return websockets.switching(call.request, None, functools.partial(_serve, call, form, found, lasts_s))
     except BaseException:
         await found.close()
         raise
@@ -110,10 +113,40 @@ def _duration_s(call: Call) -> float:
     return float(wanted_s) if wanted_s > 0 else call.settings.least_watch_s * (1 + random.random())
 
 
-async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGenerator[bytes, None]:
+async def _serve(call: Call, form: Form, found: Watch, lasts_s: float, socket: websockets.WebSocket) -> None:
+    """Over a WebSocket: a message for each event, text where its form is one (``HandleWS``)."""
+
+    async def until_gone() -> None:
+        try:
+            while await socket.receive() is not None:
+                pass
+        except ConnectionResetError:
+            pass
+        finally:
+            found.end()
+
+    reading = asyncio.get_running_loop().create_task(until_gone())
+    try:
+        async with contextlib.aclosing(_body(call, form, found, lasts_s, over_socket=True)) as pieces:
+            async for piece in pieces:
+                if form.media == negotiation.PROTOBUF:
+                    for message in envelopes.watch_messages(piece):
+                        await socket.send(message)
+                else:
+                    for line in piece.splitlines(keepends=True):
+                        await socket.send(line.decode())
+    finally:
+        reading.cancel()
+
+
+async def _body(
+    call: Call, form: Form, found: Watch, lasts_s: float, *, over_socket: bool = False
+) -> AsyncGenerator[bytes, None]:
+    """``over_socket``: the connection was upgraded, and who did that sees when the client goes."""
     loop = asyncio.get_running_loop()
-    gone = loop.create_task(call.request.disconnected())
-    gone.add_done_callback(lambda _: found.end())
+    gone = None if over_socket else loop.create_task(call.request.disconnected())
+    if gone is not None:
+        gone.add_done_callback(lambda _: found.end())
     ends_at = loop.time() + lasts_s
     is_first, revision, size = True, 0, 0
     pieces: list[bytes] = []
@@ -146,7 +179,8 @@ async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGe
             bookmark = Event(api_pb2.WatchEvent.BOOKMARK, revision, b"", b"")
             yield frame(call, form, bookmark, is_first)
     finally:
-        gone.cancel()
+        if gone is not None:
+            gone.cancel()
         if delivery is not None and call.settings.deliveries is not None:
             call.settings.deliveries.close(delivery)
         await found.close()

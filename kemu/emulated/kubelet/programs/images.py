@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from kemu.emulated.kubelet.programs.files import FilesError
 from kemu.emulated.kubelet.programs.shells import FOREVER, Shell, Steps
 from kemu.emulated.kubelet.programs.syntax import NotUnderstood
 from kemu.emulated.objects import times
@@ -42,6 +43,8 @@ _AGNHOST_SERVERS = frozenset((
     "webhook", "mtlsserver", "podcertificatesigner", "test-service-account-issuer-discovery", "inclusterclient",
     "external-metrics",
 ))  # fmt: skip
+ENDING = frozenset(("entrypoint-tester", "etc-hosts", "logs-generator", "mounttest"))
+"""What agnhost does that comes to an end."""
 _METHODS = ("POST", "GET", "PUT")
 _NAMESPACES = ("kube-system", "default", "ns")
 
@@ -52,6 +55,8 @@ def name_of(image: str) -> str:
 
 
 def server(shell: Shell, words: Sequence[str]) -> Steps:
+    if words[0].endswith("nginx") and words[1:2] == ["-s"]:
+        return 0  # a signal to the one that runs
     yield FOREVER
     return 0
 
@@ -68,11 +73,26 @@ def agnhost(shell: Shell, words: Sequence[str]) -> Steps:
     if name == "etc-hosts":
         shell.say(shell.world.files.read("/etc/hosts"))
         return 0
+    if name == "mounttest":
+        return _mounttest(shell, rest[1:])
     if name == "logs-generator":
         return (yield from _logs_generator(shell, rest[1:]))
     if name in _AGNHOST_SERVERS:
         yield FOREVER
     raise NotUnderstood(f"what agnhost does as {name!r} is not known")
+
+
+def _mounttest(shell: Shell, words: Sequence[str]) -> int:
+    """Modes and owners of files are not simulated."""
+    for word in words:
+        option, _, path = word.partition("=")
+        if option != "--file_content":
+            raise NotUnderstood(f"the option {option} of agnhost mounttest is not understood")
+        try:
+            shell.say(f'content of file "{path}": {shell.world.files.read(path)}\n')
+        except FilesError as error:
+            return shell.complain(f"error reading file content for {path!r}: open {path}: {str(error).lower()}")
+    return 0
 
 
 def _logs_generator(shell: Shell, words: Sequence[str]) -> Steps:

@@ -57,7 +57,10 @@ PODS: dict[str, Sort] = {
         "Probe",
         acts="initialDelaySeconds timeoutSeconds periodSeconds successThreshold failureThreshold "
         "terminationGracePeriodSeconds",
-        notes={"handler": "the annotation kemu.dev/probes says what it answers, and when; without it, it succeeds"},
+        notes={
+            "handler": "the annotation kemu.dev/probes says what it answers, and when; without it, it succeeds, "
+            "but for a command that containers with programs carry out"
+        },
     ),
     **message(
         "Lifecycle",
@@ -67,10 +70,13 @@ PODS: dict[str, Sort] = {
     **message(
         "LifecycleHandler",
         acts="sleep",
-        notes=dict.fromkeys(
-            ("exec", "httpGet", "tcpSocket"),
-            "it takes as long as the annotation kemu.dev/pre-stop-seconds or kemu.dev/post-start-seconds says",
-        ),
+        notes={
+            **dict.fromkeys(
+                ("httpGet", "tcpSocket"),
+                "it takes as long as the annotation kemu.dev/pre-stop-seconds or kemu.dev/post-start-seconds says",
+            ),
+            "exec": "as httpGet, but for a command that containers with programs carry out",
+        },
     ),
     **message("Volume", acts="name", parts="volumeSource"),
     **message(
