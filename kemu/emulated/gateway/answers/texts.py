@@ -44,7 +44,7 @@ class _Field(NamedTuple):
     write: Any
     """Of a message: its writer; otherwise a function that makes JSON of the value."""
     complete: Callable[[Any], Any] | None
-    """Makes of the JSON value that which Go writes."""
+    """Makes of the JSON value that which Go writes. Of a message: whether it may be empty though it has bytes."""
 
 
 @lru_cache(None)
@@ -73,7 +73,8 @@ class _Writer:
                 for name, one in self._known.items()
                 if one.has_zero
             ]
-        found += [zero for name, zero in zeros if name not in seen]
+        if zeros:
+            found += [zero for name, zero in zeros if name not in seen]
         return f"{{{','.join(found)}}}"
 
     def _collect(self, message: Message, found: list[str], seen: set[str]) -> None:
@@ -88,7 +89,7 @@ class _Writer:
                     continue
                 found.append(head + encode_basestring(value))
             elif kind == _MESSAGE:
-                if when == _IF_FILLED and _is_empty(value):
+                if when == _IF_FILLED and (not value.ByteSize() or (complete is not None and complete(value))):
                     continue
                 found.append(head + write.text(value))
             elif kind == _MESSAGES:
@@ -96,7 +97,7 @@ class _Writer:
             elif kind == _NUMBER:
                 if not value and when == _IF_FILLED:
                     continue
-                found.append(head + _numeral(value))
+                found.append(head + ("true" if value is True else "false" if value is False else str(value)))
             elif kind == _MAP:
                 found.append(head + _map_text(value, write))
             elif kind == _FIELDS:
@@ -135,6 +136,8 @@ class _Writer:
             assert struct is None or isinstance(struct, str)
             kind = _MESSAGES if field.is_repeated else _MESSAGE
             write = _writer(message_type, struct or None)
+            if any(descriptors.is_inline(one) for one in message_type.fields):
+                complete = _is_empty
         elif field.is_repeated or message_type is not None or field.type not in _SIMPLE:
             write = json_writers.converter(field)
             if field.is_repeated:
@@ -160,12 +163,6 @@ def _is_empty(message: Message) -> bool:
 
 def _head(name: str) -> str:
     return f"{encode_basestring(name)}:"
-
-
-def _numeral(value: int) -> str:
-    if value is True:
-        return "true"
-    return "false" if value is False else str(value)
 
 
 def _list(convert: Callable[[Any], Any] | None, value: Iterable[Any]) -> list[Any]:

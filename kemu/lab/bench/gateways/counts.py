@@ -1,7 +1,7 @@
 """What one pod costs a cluster of `kemu up` whose clients make and bind it, counted and not timed.
 
-A client creates pods in JSON; another one, which speaks protobuf and watches pods as kube-scheduler does, binds each
-and writes its event. Kubelets run them, with all their events. Everything is in sim, behind the gateway: no sockets, no
+A client creates pods, and another one binds each and writes its event, as kube-scheduler does; both watch all pods, in
+JSON and in protobuf. Kubelets run them, with all their events. Everything is in sim, behind the gateway: no sockets, no
 HTTP, no TLS. Figures as in :mod:`kemu.lab.bench.counters`, from the first create until the pods have run for a
 while; they are the same on every machine with the same version of Python.
 """
@@ -134,14 +134,16 @@ async def _load(gateway: Gateway, clock: Clock, nodes: list[str], pods: int) -> 
     scheduler = _Client(gateway, "kube-scheduler/v1.36.3 (linux/amd64) kubernetes/0/scheduler", negotiation.PROTOBUF, 2)
     for number in range(pods):
         await maker.post(_PODS, json.dumps(_pod(f"pod-{number}")).encode())
-    watching = asyncio.ensure_future(scheduler.watch(_PODS.replace("/namespaces/default", ""), b"watch=true"))
+    everywhere = _PODS.replace("/namespaces/default", "")
+    watching = [asyncio.ensure_future(one.watch(everywhere, b"watch=true")) for one in (maker, scheduler)]
     for number in range(pods):
         name, node = f"pod-{number}", nodes[number % len(nodes)]
         await scheduler.post(f"{_PODS}/{name}/binding", _binding(name, node))
         await scheduler.post(_EVENTS, _event(name, node))
         await clock.sleep(_EVERY_S)
-    if watching.done():
-        watching.result()
+    for one in watching:
+        if one.done():
+            one.result()
 
 
 async def _drive(runtime: SimRuntime, scenario: Scenario, counts: Counts, profile: cProfile.Profile | None) -> None:
