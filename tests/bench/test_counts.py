@@ -6,6 +6,7 @@ import pytest
 
 from kemu.emulated.objects.wire import shared_objects
 from kemu.lab.bench.clusters import counts
+from kemu.lab.bench.gateways import counts as up_counts
 
 LIMITS = {
     "functions": 1_140,
@@ -31,3 +32,13 @@ def test_a_pod_takes_no_more_than_it_did_and_less_in_a_burst(monkeypatch: pytest
     assert apart["transactions"] >= 3.9, "created, bound, and two statuses"
     burst = counts.work("burst", nodes=3, pods=40)
     assert all(burst[figure] < apart[figure] for figure in ("parses", "serialisations", "messages", "futures"))
+
+
+UP_LIMITS = {"functions": 3_500, "parses": 60, "serialisations": 66, "futures": 46, "tasks": 13, "transactions": 8.3}
+
+
+def test_a_pod_whose_clients_make_and_bind_it_takes_no_more_than_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_objects.OBJECTS, "checks", False)  # they serialise
+    found = up_counts.work(controllers=False, nodes=3, pods=40)
+    assert {figure: found[figure] for figure, limit in UP_LIMITS.items() if found[figure] > limit} == {}
+    assert found["transactions"] >= 8, "created, bound, two statuses, four events"

@@ -34,6 +34,10 @@ def indexed_fields(resource: Resource) -> tuple[str, ...]:
     return ("metadata.name", "metadata.namespace", *(field for field, _ in INDEXED.get(resource.plural, ())))
 
 
+NODE_OF_POD = indexed_fields(resources.BY_PLURAL["pods"]).index("spec.nodeName")
+"""Position in ``Entry.fields`` of a pod."""
+
+
 class Selection:
     """Compiled. ``position`` and ``value``: the most selective requirement that an index serves; position -1: none."""
 

@@ -26,12 +26,16 @@ class LabelledObjects:
         return len(self._labels)
 
     def put(self, key: str, namespace: str, labels: Mapping[str, str]) -> None:
-        pairs = tuple(sorted(labels.items()))
         known = self._labels.get(key)
-        if known == (namespace, pairs):
-            return
         if known is not None:
+            if known[0] == namespace and len(known[1]) == len(labels):
+                for label, value in known[1]:
+                    if labels.get(label) != value:
+                        break
+                else:
+                    return
             self.remove(key)
+        pairs = tuple(sorted([(label, labels[label]) for label in labels]))  # views of maps of messages cost calls
         self._labels[key] = namespace, pairs
         self._by_namespace.setdefault(namespace, {})[key] = None
         for pair in pairs:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from google.protobuf.message import Message
+
 from kemu.emulated.objects.resources import BY_MESSAGE, Resource
 from kemu.messages.k8s import core_v1_pb2, events_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -27,22 +29,24 @@ _NAMES = {
     "deprecatedCount": "count",
 }
 """From events.k8s.io to the core group; the others have one name."""
+_SHOWN = {_NAMES.get(field.name, field.name): field.name for field in events_v1_pb2.Event.DESCRIPTOR.fields}
+"""And back, of all fields."""
 _SELECTABLE = ("regarding.", "reportingController")
 
 
 def shown(stored: core_v1_pb2.Event) -> events_v1_pb2.Event:
     """The form of events.k8s.io."""
     found = events_v1_pb2.Event()
-    for field in events_v1_pb2.Event.DESCRIPTOR.fields:
-        _copy(stored, _NAMES.get(field.name, field.name), found, field.name)
+    for field, value in stored.ListFields():
+        _set(found, _SHOWN[field.name], value)
     return found
 
 
 def stored(found: events_v1_pb2.Event) -> core_v1_pb2.Event:
     """The form of the core group."""
     event = core_v1_pb2.Event()
-    for field in events_v1_pb2.Event.DESCRIPTOR.fields:
-        _copy(found, field.name, event, _NAMES.get(field.name, field.name))
+    for field, value in found.ListFields():
+        _set(event, _NAMES.get(field.name, field.name), value)
     return event
 
 
@@ -80,11 +84,8 @@ def selected(field: str) -> str:
     return _NAMES[first] + dot + rest
 
 
-def _copy(one: KubernetesObject, name: str, other: KubernetesObject, other_name: str) -> None:
-    if not one.HasField(name):
-        return
-    value = getattr(one, name)
-    if hasattr(value, "CopyFrom"):
-        getattr(other, other_name).CopyFrom(value)
+def _set(event: KubernetesObject, name: str, value: object) -> None:
+    if isinstance(value, Message):
+        getattr(event, name).CopyFrom(value)
     else:
-        setattr(other, other_name, value)
+        setattr(event, name, value)

@@ -84,6 +84,16 @@ def have_same_entries(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     return True
 
 
+def same_labels(some: Mapping[str, str], others: Mapping[str, str]) -> bool:
+    """Whether two maps are equal: those of messages are compared by way of copies."""
+    if len(some) != len(others):
+        return False
+    for key in some:  # noqa: SIM110 - a generator is a call for each label
+        if others.get(key) != some[key]:
+            return False
+    return True
+
+
 def controller_of(obj: KubernetesObject) -> meta_v1_pb2.OwnerReference | None:
     """The reference to the owner that controls the object, or None."""
     for reference in obj.metadata.ownerReferences:

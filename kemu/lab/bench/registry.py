@@ -75,6 +75,13 @@ BENCHMARKS = {
             sizes_are_apart=True,
         ),
         Benchmark(
+            "up-work",
+            "what a pod costs a cluster of kemu up whose clients make and bind it, counted: from its create over HTTP "
+            "until it runs, with all events",
+            "kemu.lab.bench.gateways.counts:work",
+            tuple({"controllers": controllers, "nodes": 10, "pods": 200} for controllers in (False, True)),
+        ),
+        Benchmark(
             "work",
             "what a pod costs on its way to Running in sim, counted: messages parsed and serialised, futures, tasks, …",
             "kemu.lab.bench.clusters.counts:work",

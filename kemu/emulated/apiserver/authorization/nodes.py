@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from kemu.emulated.apiserver import selections
 from kemu.emulated.apiserver.authorization import roles
 from kemu.emulated.apiserver.authorization.attributes import Attributes
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
+from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import core_v1_pb2
 
 LEASE_NAMESPACE = "kube-node-lease"
@@ -109,8 +111,8 @@ class NodeAuthorizer:
         """As other objects that a kubelet gets. One of Kubernetes asks for its VolumeAttachment again and again; one of
         kemu watches it by its name, from before it is there."""
         if asked.verb in ("list", "watch") and asked.name and not asked.subresource:
-            found = [one for one in self._all("volumeattachments") if one.metadata.name == asked.name]
-            return ALLOWED if not found else self._related(node, asked, self._is_named)
+            found = self._find("volumeattachments", "", asked.name)
+            return ALLOWED if found is None else self._related(node, asked, self._is_named)
         return self._gets(node, asked)
 
     def _service_accounts(self, node: str, asked: Attributes) -> str | None:
@@ -126,32 +128,34 @@ class NodeAuthorizer:
         return f"no relationship found between node '{node}' and this object"
 
     def _is_own_pod(self, node: str, asked: Attributes) -> bool:
-        key = resources.key(resources.BY_PLURAL["pods"], asked.namespace, asked.name)
-        entry = self._cache.collections["pods"].entries.get(key)
-        row = resources.BY_PLURAL["pods"]
-        return entry is not None and row.message.FromString(entry.wire).spec.nodeName == node  # type: ignore[attr-defined]
+        pod = self._find("pods", asked.namespace, asked.name)
+        return pod is not None and pod.spec.nodeName == node
 
     def _is_named(self, node: str, asked: Attributes) -> bool:
         """Whether a pod of the node, or a volume of one, leads to the object (the graph of the node authorizer)."""
         if asked.resource == "volumeattachments":
-            return any(
-                one.metadata.name == asked.name and one.spec.nodeName == node for one in self._all("volumeattachments")
-            )
-        own = [pod for pod in self._all("pods") if pod.spec.nodeName == node]
+            attachment = self._find("volumeattachments", "", asked.name)
+            return attachment is not None and attachment.spec.nodeName == node
         if asked.resource == "persistentvolumes":
-            claims = {(pod.metadata.namespace, name) for pod in own for name in _claims_of(pod)}
-            return any(
-                one.spec.volumeName == asked.name
-                for one in self._all("persistentvolumeclaims")
-                if (one.metadata.namespace, one.metadata.name) in claims
-            )
+            claims = ((pod.metadata.namespace, name) for pod in self._own_pods(node) for name in _claims_of(pod))
+            found = (self._find("persistentvolumeclaims", *claim) for claim in claims)
+            return any(one is not None and one.spec.volumeName == asked.name for one in found)
         names = NAMES[asked.resource]
+        own = self._own_pods(node)
         return any(pod.metadata.namespace == asked.namespace and asked.name in names(pod) for pod in own)
 
-    def _all(self, plural: str) -> Iterator[Any]:
+    def _own_pods(self, node: str) -> Iterator[core_v1_pb2.Pod]:
+        pods = self._cache.collections["pods"]
+        for entry in pods.in_index(selections.NODE_OF_POD, node):
+            yield shared_objects.OBJECTS.parse(core_v1_pb2.Pod, entry.revision, entry.wire)
+
+    def _find(self, plural: str, namespace: str, name: str) -> Any:
+        """None: there is no such object. Read it, never change it."""
         collection = self._cache.collections[plural]
-        for entry in collection.entries.values():
-            yield collection.resource.message.FromString(entry.wire)
+        entry = collection.entries.get(resources.key(collection.resource, namespace, name))
+        if entry is None:
+            return None
+        return shared_objects.OBJECTS.parse(collection.resource.message, entry.revision, entry.wire)
 
 
 _JUDGES = {

@@ -15,8 +15,7 @@ from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import bodies
 from kemu.emulated.objects import times
 from kemu.emulated.objects.conversion import convert
-from kemu.emulated.objects.managed_fields import managers, scales, shapes
-from kemu.emulated.objects.managed_fields.entries import Entry
+from kemu.emulated.objects.managed_fields import known_updates, managers, scales, shapes
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import ApiError, BadRequest
 from kemu.messages.k8s import autoscaling_v1_pb2
@@ -53,9 +52,7 @@ def track(
     resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject | None, by: Writer, now_ns: int
 ) -> None:
     """Set the entries of ``new``, which is what was sent, with defaults. ``old``: None for a new object."""
-    manager = _manager(resource, subresource)
-    before = None if old is None else convert.to_manifest(old)
-    put(new, manager.update(before, convert.to_manifest(new), by.manager, _time(now_ns)))
+    known_updates.update(_manager(resource, subresource), old, new, by.manager, now_ns // 1_000_000_000)
 
 
 def _manager(resource: Resource, subresource: str) -> managers.FieldManager:
@@ -67,15 +64,6 @@ def _manager(resource: Resource, subresource: str) -> managers.FieldManager:
 def tidy(resource: Resource, obj: KubernetesObject) -> None:
     """Bring what a client sent into the shape that objects have here."""
     shapes.tidy(resource.kind, obj)
-
-
-def put(obj: KubernetesObject, found: list[Entry]) -> None:
-    """Make these the entries of an object."""
-    metadata = obj.metadata
-    del metadata.managedFields[:]
-    for entry in found:
-        made, _ = convert.partial_json(type(metadata.managedFields.add()), entry)
-        metadata.managedFields[-1].CopyFrom(made)
 
 
 def restore_times(new: KubernetesObject, old: KubernetesObject) -> bool:
@@ -141,7 +129,7 @@ def show_entries(resource: Resource, obj: KubernetesObject, scale: autoscaling_v
     """Give the Scale of an object the entries of it that are about the replicas."""
     if obj.metadata.managedFields:
         parent = managers.entries_of({"metadata": convert.to_json(obj.metadata)})
-        put(scale, scales.to_scale(parent, _replicas(resource)))
+        known_updates.put(scale, scales.to_scale(parent, _replicas(resource)))
 
 
 def _replicas(resource: Resource) -> scales.Paths:
@@ -161,12 +149,14 @@ def scaled(
         return
     if by is not APPLIED:
         manager = managers.of(scales.API_VERSION, scales.KIND, "scale")
-        put(new, manager.update(convert.to_manifest(old), convert.to_manifest(new), by.manager, _time(now_ns)))
+        known_updates.update(manager, old, new, by.manager, now_ns // 1_000_000_000)
     parent = managers.entries_of({"metadata": convert.to_json(obj.metadata)})
     found = managers.entries_of({"metadata": convert.to_json(new.metadata)})
     paths = _replicas(resource)
     # As unstructured JSON, through which they go in Kubernetes: sorted as texts, which a later write undoes.
-    put(obj, json.loads(json.dumps(scales.to_parent(parent, found, paths, resource.api_version), sort_keys=True)))
+    known_updates.put(
+        obj, json.loads(json.dumps(scales.to_parent(parent, found, paths, resource.api_version), sort_keys=True))
+    )
 
 
 def _time(now_ns: int) -> str:

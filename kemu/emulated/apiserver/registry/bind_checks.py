@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from kemu.emulated.apiserver import errors
-from kemu.emulated.apiserver.selections import indexed_fields
+from kemu.emulated.apiserver import errors, selections
 from kemu.emulated.apiserver.storage import Entry
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
@@ -34,7 +33,6 @@ GUARDS = b"/kemu/bind-guards/"
 
 PODS = resources.BY_PLURAL["pods"]
 NODES = resources.BY_PLURAL["nodes"]
-BY_NODE = indexed_fields(PODS).index("spec.nodeName")
 
 
 def guard_key(node: str) -> bytes:
@@ -100,7 +98,7 @@ class _Room:
         self._free = None if found is None else dict(requests.resource_list(found.status.allocatable))
         if self._free is not None:
             parse = shared_objects.OBJECTS.parse
-            for entry in cache.collections["pods"].in_index(BY_NODE, node):
+            for entry in cache.collections["pods"].in_index(selections.NODE_OF_POD, node):
                 pod: Any = parse(PODS.message, entry.revision, entry.wire)
                 if not pod_phases.is_terminal(pod):
                     _take(self._free, (*requests.pod_requests_on_node(pod).items(), ("pods", 1)))

@@ -133,7 +133,7 @@ class JobController(controllers.Controller):
             self._observe(self._job_of(before, namespace), uid, is_free)
         if now is not None:
             self._observe(self._job_of(now, namespace), uid, is_free)
-        elif before is not None or old.metadata.labels != new.metadata.labels:
+        elif before is not None or not meta.same_labels(old.metadata.labels, new.metadata.labels):
             self._offer(new)
         else:
             self._free(new)

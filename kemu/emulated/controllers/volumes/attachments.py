@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from kemu import errors
@@ -23,6 +23,7 @@ from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.volumes import claims
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Env, Timer
 from kemu.runtime.runlog.events import AttachmentCreated, AttachmentDeleted, MultiAttachRefused
 
@@ -47,7 +48,9 @@ class AttachDetachController(controllers.Controller):
         super().__init__(env, config)
         level = config.get("events", recorders.NOTABLE)
         self._recorder = recorders.Recorder(env, self.client, "attachdetach-controller", "0", level)
-        self._pods = self._informer("pods", "spec.nodeName!=")
+        self._claiming: dict[str, core_v1_pb2.Pod] = {}
+        """Pods with claims, in the order of the informer's store."""
+        self._pods = self._informer("pods", "spec.nodeName!=", self._pod_changed)
         self._nodes = self._informer("nodes")
         self._claims = self._informer("persistentvolumeclaims")
         self._volumes = self._informer("persistentvolumes")
@@ -61,12 +64,30 @@ class AttachDetachController(controllers.Controller):
         self._due_ns = 0
         self._turn = asyncio.Event()
 
-    def _informer(self, resource: str, fields: str = "") -> informers.Informer[Any]:
+    def _informer(
+        self, resource: str, fields: str = "", note: Callable[[Any, bool], None] | None = None
+    ) -> informers.Informer[Any]:
+        """``note``: is told of each object, and whether it is there."""
+
         def changed(*objects: Any) -> None:
+            if note is not None:
+                note(objects[-1], True)
             self._look_at(self.clock.now_ns())
 
-        handler = informers.Callbacks(changed, changed, changed)
+        def deleted(obj: KubernetesObject) -> None:
+            if note is not None:
+                note(obj, False)
+            self._look_at(self.clock.now_ns())
+
+        handler = informers.Callbacks(changed, changed, deleted)
         return informers.Informer(self.client, resource, handler=handler, field_selector=fields)
+
+    def _pod_changed(self, pod: core_v1_pb2.Pod, is_there: bool) -> None:
+        key = controllers.key_of(pod)
+        if is_there and next(claims.claim_names(pod), None) is not None:
+            self._claiming[key] = pod
+        else:
+            self._claiming.pop(key, None)
 
     async def run(self) -> None:
         seen = (self._nodes, self._drivers, self._volumes, self._claims, self._attachments, self._pods)
@@ -113,8 +134,8 @@ class AttachDetachController(controllers.Controller):
     def _wanted(self) -> dict[Place, list[Any]]:
         """The pods that want a volume on their node (the desired state of the world)."""
         wanted: dict[Place, list[Any]] = {}
-        for pod in self._pods.store.values():
-            if not pod.spec.volumes or pod_phases.is_terminal(pod):
+        for pod in self._claiming.values():
+            if pod_phases.is_terminal(pod):
                 continue
             for name in claims.claim_names(pod):
                 claim = self._claims.store.get(f"{pod.metadata.namespace}/{name}")

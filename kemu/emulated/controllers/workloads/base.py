@@ -202,7 +202,8 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
             self._orphans.remove(key)
             return
         self._orphans.put(key, metadata.namespace, metadata.labels)
-        if old is None or old.metadata.labels != metadata.labels or meta.controller_of(old) is not None:
+        is_new = old is None or meta.controller_of(old) is not None
+        if is_new or (old is not None and not meta.same_labels(old.metadata.labels, metadata.labels)):
             for owner in self._selectors.matching(metadata.namespace, metadata.labels):
                 self.wake(owner)
 

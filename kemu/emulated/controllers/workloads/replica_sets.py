@@ -56,7 +56,7 @@ class ReplicaSetController(base.WorkloadController[apps_v1_pb2.ReplicaSet]):
 
     def _pod_changed(self, old: core_v1_pb2.Pod | None, pod: core_v1_pb2.Pod) -> None:
         super()._pod_changed(old, pod)
-        if old is None or old.metadata.labels != pod.metadata.labels:
+        if old is None or not meta.same_labels(old.metadata.labels, pod.metadata.labels):
             self._labelled.put(controllers.key_of(pod), pod.metadata.namespace, pod.metadata.labels)
 
     def _pod_deleted(self, pod: core_v1_pb2.Pod) -> None:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import yaml
 from google.protobuf.message import Message
 
 from kemu.emulated.objects.conversion import convert
-from kemu.emulated.objects.managed_fields import schemas
 from kemu.emulated.objects.plain import Json
-from kemu.emulated.objects.resources import Resource
-from kemu.messages.k8s.objects import KubernetesObject
 
 
 class Style(enum.Enum):
@@ -30,13 +27,6 @@ _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 """The one in C takes a tenth of the time."""
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _human = json.JSONEncoder(ensure_ascii=False, indent=2)
-
-
-def of_object(row: Resource, message: KubernetesObject) -> dict[str, Any]:
-    """The fields of an object of a resource, with those that Kubernetes writes though they are not set."""
-    data = convert.to_json(message)
-    name = schemas.find(row.api_version, row.kind)
-    return cast(dict[str, Any], schemas.as_go_writes(name, data)) if name is not None else data
 
 
 def of(message: Message) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from kemu.emulated.gateway.answers import documents
+from kemu.emulated.gateway.answers import documents, texts
 from kemu.emulated.gateway.requests import envelopes, negotiation, other_forms
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.tables import tables
@@ -109,7 +109,10 @@ class Representations:
         key = wire, row.api_version, row.plural
         found = self._cache.get(key)
         if found is None:
-            found = documents.text(documents.of_object(row, _shown(row, wire)))
+            shown = _shown(row, wire)
+            found = (
+                documents.text(documents.of(shown)) if isinstance(row, CustomResource) else texts.of_object(row, shown)
+            )
             self._cache.put(key, found)
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from kemu.errors import BadRequest
 
@@ -12,8 +13,14 @@ _MOST_FIELDS = 100
 
 
 def pack(api_version: str, kind: str, message: bytes) -> bytes:
+    return b"".join((_begin(api_version, kind), _head(2, len(message)), message, b"\x1a\x00\x22\x00"))
+
+
+@lru_cache(1024)
+def _begin(api_version: str, kind: str) -> bytes:
+    """Up to the message."""
     types = field(1, api_version.encode()) + field(2, kind.encode())
-    return b"".join((MAGIC, field(1, types), _head(2, len(message)), message, b"\x1a\x00\x22\x00"))
+    return MAGIC + field(1, types)
 
 
 def unpack(data: bytes) -> tuple[str, str, bytes]:
@@ -28,6 +35,12 @@ def unpack(data: bytes) -> tuple[str, str, bytes]:
             types = value
         elif number == 2:
             message = value
+    return *_names(types), message
+
+
+@lru_cache(1024)
+def _names(types: bytes) -> tuple[str, str]:
+    """API version and kind. Raises :class:`kemu.errors.BadRequest`."""
     names = {1: "", 2: ""}
     for number, value in fields(types, 0):
         if number in names:
@@ -35,7 +48,7 @@ def unpack(data: bytes) -> tuple[str, str, bytes]:
                 names[number] = value.decode()
             except UnicodeDecodeError:
                 raise BadRequest("the type of a protobuf message is no text") from None
-    return names[1], names[2], message
+    return names[1], names[2]
 
 
 def list_of(api_version: str, kind: str, metadata: bytes, items: list[bytes]) -> list[bytes]:
@@ -47,14 +60,13 @@ def list_of(api_version: str, kind: str, metadata: bytes, items: list[bytes]) ->
         size += len(head) + len(item)
         pieces.append(head)
         pieces.append(item)
-    types = field(1, api_version.encode()) + field(2, kind.encode())
-    return [MAGIC, field(1, types), _head(2, size), *pieces, b"\x1a\x00\x22\x00"]
+    return [_begin(api_version, kind), _head(2, size), *pieces, b"\x1a\x00\x22\x00"]
 
 
 def watch_frame(event: str, wrapped: bytes) -> bytes:
     """A length, and a ``WatchEvent`` around an object in its envelope."""
     inner = field(1, wrapped)
-    frame = field(1, event.encode()) + _head(2, len(inner)) + inner
+    frame = b"".join((_kind_of_event(event), _head(2, len(inner)), inner))
     return len(frame).to_bytes(4, "big") + frame
 
 
@@ -65,6 +77,11 @@ def watch_messages(frames: bytes) -> Iterator[bytes]:
         end = begin + 4 + int.from_bytes(frames[begin : begin + 4], "big")
         yield frames[begin + 4 : end]
         begin = end
+
+
+@lru_cache(16)
+def _kind_of_event(event: str) -> bytes:
+    return field(1, event.encode())
 
 
 def field(number: int, value: bytes) -> bytes:

@@ -63,7 +63,10 @@ class Request:
 
     def impersonation(self) -> list[tuple[str, str]]:
         """The headers about whom the request is made as."""
-        if not any(name.startswith("impersonate-") for name in self.headers):
+        for name in self.headers:
+            if name.startswith("impersonate-"):
+                break
+        else:
             return []
         pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers]
         return [pair for pair in pairs if pair[0].startswith("impersonate-")]

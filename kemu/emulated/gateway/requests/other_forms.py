@@ -16,7 +16,7 @@ import yaml
 from kemu.emulated.gateway.requests import bodies, documents, negotiation
 from kemu.emulated.gateway.requests.bodies import Body
 from kemu.emulated.objects import events
-from kemu.emulated.objects.conversion import go_values, sizes
+from kemu.emulated.objects.conversion import sizes
 from kemu.emulated.objects.kinds import autoscalers
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import BadRequest
@@ -47,7 +47,6 @@ class OtherForm:
             document = self.renamed(documents.mapping(found.data, found.content_type))
             return found._replace(data=json.dumps(document).encode(), content_type=negotiation.JSON)
         message = bodies.parse(found, self.row.message)
-        go_values.trim(message)
         return found._replace(data=self.stored(message).SerializeToString(deterministic=True))
 
     def patch(self, kind: api_pb2.PatchRequest.Type, data: bytes) -> bytes:

@@ -61,7 +61,7 @@ def _writer(field: FieldDescriptor) -> Writer:
                 data[name] = {key: write_value(value[key]) for key in sorted(value)}
 
         return write_map
-    convert = _converter(field)
+    convert = converter(field)
     if field.is_repeated:
 
         def write_list(value: Any, data: dict[str, Any]) -> None:
@@ -86,7 +86,7 @@ def _write_nothing(value: str, data: dict[str, Any]) -> None:
     """Kind and API version stand beside the fields."""
 
 
-def _converter(field: FieldDescriptor) -> Callable[[Any], Any] | None:
+def converter(field: FieldDescriptor) -> Callable[[Any], Any] | None:
     """A function from the value of a field to JSON; None where both are the same."""
     if field.message_type is not None:
         convert: Callable[[Any], Any] = PLAIN.get(field.message_type.full_name, _to_json)

@@ -93,6 +93,21 @@ def _field(line: str) -> Field:
     return Field(json_name, name, type_, options, omits, omits_zero)
 
 
+@lru_cache(1)
+def list_keys() -> tuple[frozenset[str], frozenset[str]]:
+    """The JSON names of all fields that are keys of the elements of a list, and of all fields that are sets."""
+    keys, sets = set[str](), set[str]()
+    for lines in _table().structs.values():
+        for line in lines:
+            if " list=" in line:
+                one = _field(line)
+                if one.options["list"] == "set":
+                    sets.add(one.json)
+                else:
+                    keys.update(one.options["list"].split(","))
+    return frozenset(keys), frozenset(sets)
+
+
 def is_atomic(struct: str) -> bool:
     """Whether the fields of a struct have one manager."""
     return struct in _table().atomic

@@ -7,7 +7,10 @@
 * :mod:`.entries`: what of that stands in an object;
 * :mod:`.managers`: all of it together, for the API server (``apimachinery/pkg/util/managedfields``).
 
-Everything works on plain JSON values.
+Everything works on plain JSON values, but for what spares most updates the way through them:
+
+* :mod:`.outlines`: what of two messages decides whose fields are whose;
+* :mod:`.known_updates`: what updates do to the entries, kept by outlines.
 
 go_decoding   what Go says of JSON that is not of the types of a kind: the first mistake, in the words of its decoders
 go_texts      JSON values as Go prints them, for the texts of errors

@@ -47,6 +47,7 @@ _STRIPPED = fieldsets.of(
 """What no manager may own (``stripMetaManager``)."""
 
 
+@lru_cache(4096)
 def name_of(field_manager: str, user_agent: str) -> str:
     """Who writes, by the options of a request: a manager that it names, or the client (``managerOrUserAgent``)."""
     if field_manager:

@@ -210,7 +210,7 @@ def shape(kind: Type, value: Json) -> Type:
 def as_go_writes(expression: str | Type, value: Json) -> Json:
     """JSON as kemu has it, with the fields that Go writes though they are not set and without those that it leaves out
     though they are. The value is not changed. ``expression``: of its type."""
-    write = _writer(expression)
+    write = completer(expression)
     return write(value) if write is not None else value
 
 
@@ -227,8 +227,8 @@ class _Struct:
     def _prepare(self) -> None:
         """When it is used first: structs may hold themselves."""
         fields = self._known
-        self._fields = {name: (_writer(one.type), one.omits or one.has_zero) for name, one in fields.items()}
-        self._zeros = [(name, one.zero, _writer(one.type)) for name, one in fields.items() if one.has_zero]
+        self._fields = {name: (completer(one.type), one.omits or one.has_zero) for name, one in fields.items()}
+        self._zeros = [(name, one.zero, completer(one.type)) for name, one in fields.items() if one.has_zero]
 
     def __call__(self, value: Json) -> Json:
         if not isinstance(value, dict):
@@ -251,8 +251,8 @@ class _Struct:
         return found
 
 
-def _writer(expression: str | Type) -> Callable[[Any], Any] | None:
-    """None: what has this type is written as it is."""
+def completer(expression: str | Type) -> Callable[[Any], Any] | None:
+    """What :func:`as_go_writes` does to values of a type. None: nothing."""
     return _writer_of(expression) if isinstance(expression, Type) else _named_writer(expression)
 
 
@@ -264,7 +264,7 @@ def _named_writer(expression: str) -> Callable[[Any], Any] | None:
 def _writer_of(kind: Type) -> Callable[[Any], Any] | None:
     if kind.fields is not None:
         return _Struct(kind.fields)
-    write = _writer(kind.element) if kind.kind is LIST else None
+    write = completer(kind.element) if kind.kind is LIST else None
     if write is None:
         return None
 

@@ -109,7 +109,7 @@ class DeploymentController(controllers.Controller):
             self._orphans.remove(key)
             return
         self._orphans.put(key, metadata.namespace, metadata.labels)
-        if old is None or before is not None or old.metadata.labels != metadata.labels:
+        if old is None or before is not None or not meta.same_labels(old.metadata.labels, metadata.labels):
             for owner in self._selectors.matching(metadata.namespace, metadata.labels):
                 self._wake(owner)
 

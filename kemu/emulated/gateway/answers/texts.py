@@ -1,0 +1,183 @@
+"""The JSON text of an object, written in one pass over its message.
+
+It has the fields of the message (``conversion.convert``), with those that Go writes though they are not set, and
+without those that it leaves out though they are (``schemas.as_go_writes``). Most answers are objects, and a document of
+either kind on the way to each text takes three times as long.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache, partial
+from json.encoder import encode_basestring
+from typing import Any, NamedTuple
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+from kemu.emulated.objects.conversion import descriptors, json_writers
+from kemu.emulated.objects.managed_fields import schemas
+from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s import meta_v1_pb2
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+_TEXT, _NUMBER, _MESSAGE, _MESSAGES, _INLINE, _MAP, _FIELDS, _VALUE = range(8)
+_ALWAYS, _IF_NOT_NULL, _IF_FILLED = range(3)
+"""When a field is written."""
+_FIELDS_TYPE = meta_v1_pb2.FieldsV1.DESCRIPTOR.full_name
+_FIELDS_V1 = f"{meta_v1_pb2.ManagedFieldsEntry.DESCRIPTOR.full_name}.fieldsV1"
+
+
+def of_object(row: Resource, message: Message) -> bytes:
+    """The fields of an object of a resource, not of a custom one."""
+    return _writer(message.DESCRIPTOR, schemas.find(row.api_version, row.kind)).text(message).encode()
+
+
+class _Field(NamedTuple):
+    kind: int
+    name: str
+    head: str
+    """The name, as it stands before the value."""
+    when: int
+    write: Any
+    """Of a message: its writer; otherwise a function that makes JSON of the value."""
+    complete: Callable[[Any], Any] | None
+    """Makes of the JSON value that which Go writes. Of a message: whether it may be empty though it has bytes."""
+
+
+@lru_cache(None)
+def _writer(descriptor: Descriptor, struct: str | None) -> _Writer:
+    return _Writer(struct)
+
+
+class _Writer:
+    """Writes messages of one type. ``struct``: the Go type in its place, for ``schemas.resolve``; None: any."""
+
+    __slots__ = ("_fields", "_known", "_zeros")
+
+    def __init__(self, struct: str | None) -> None:
+        self._known = (schemas.resolve(struct).fields if struct is not None else None) or {}
+        self._fields: dict[FieldDescriptor, _Field] = {}
+        self._zeros: list[tuple[str, str]] | None = None
+
+    def text(self, message: Message) -> str:
+        found: list[str] = []
+        seen: set[str] = set()
+        self._collect(message, found, seen)
+        zeros = self._zeros
+        if zeros is None:
+            zeros = self._zeros = [
+                (name, _head(name) + _encode(schemas.as_go_writes(one.type, one.zero)))
+                for name, one in self._known.items()
+                if one.has_zero
+            ]
+        if zeros:
+            found += [zero for name, zero in zeros if name not in seen]
+        return f"{{{','.join(found)}}}"
+
+    def _collect(self, message: Message, found: list[str], seen: set[str]) -> None:
+        fields = self._fields
+        for field, value in message.ListFields():
+            known = fields.get(field)
+            if known is None:
+                known = fields[field] = self._prepare(field)
+            kind, name, head, when, write, complete = known
+            if kind == _TEXT:
+                if not value and when == _IF_FILLED:
+                    continue
+                found.append(head + encode_basestring(value))
+            elif kind == _MESSAGE:
+                if when == _IF_FILLED and (not value.ByteSize() or (complete is not None and complete(value))):
+                    continue
+                found.append(head + write.text(value))
+            elif kind == _MESSAGES:
+                found.append(f"{head}[{','.join([write.text(one) for one in value])}]")
+            elif kind == _NUMBER:
+                if not value and when == _IF_FILLED:
+                    continue
+                found.append(head + ("true" if value is True else "false" if value is False else str(value)))
+            elif kind == _MAP:
+                found.append(head + _map_text(value, write))
+            elif kind == _FIELDS:
+                found.append(head + _fields_text(value.Raw))
+            elif kind == _INLINE:
+                self._collect(value, found, seen)
+                continue
+            else:
+                plain = value if write is None else write(value)
+                if not plain and when != _ALWAYS and (when == _IF_FILLED or plain is None):
+                    continue
+                if complete is not None:
+                    plain = complete(plain)
+                found.append(head + (encode_basestring(plain) if type(plain) is str else _encode(plain)))
+            seen.add(name)
+
+    def _prepare(self, field: FieldDescriptor) -> _Field:
+        name = field.json_name
+        known = self._known.get(name)
+        when = _ALWAYS if known is None else _IF_FILLED if known.omits or known.has_zero else _IF_NOT_NULL
+        message_type = field.message_type
+        kind = _VALUE
+        write: Any = None
+        complete: Callable[[Any], Any] | None = None
+        entry = descriptors.map_value(field)
+        if descriptors.is_inline(field):
+            kind = _INLINE
+        elif entry is not None:
+            kind, write = _MAP, json_writers.converter(entry)
+        elif field.full_name == _FIELDS_V1:
+            kind = _FIELDS
+        elif message_type is not None and message_type.full_name not in json_writers.PLAIN:
+            struct = None if known is None else known.type
+            if field.is_repeated and struct is not None:
+                struct = schemas.resolve(struct).element
+            assert struct is None or isinstance(struct, str)
+            kind = _MESSAGES if field.is_repeated else _MESSAGE
+            write = _writer(message_type, struct or None)
+            if any(descriptors.is_inline(one) for one in message_type.fields):
+                complete = _is_empty
+        elif field.is_repeated or message_type is not None or field.type not in _SIMPLE:
+            write = json_writers.converter(field)
+            if field.is_repeated:
+                write = partial(_list, write)
+            complete = schemas.completer(known.type) if known is not None else None
+        else:
+            kind = _SIMPLE[field.type]
+        return _Field(kind, name, _head(name), when, write, complete)
+
+
+_SIMPLE = {
+    FieldDescriptor.TYPE_STRING: _TEXT,
+    FieldDescriptor.TYPE_BOOL: _NUMBER,
+    FieldDescriptor.TYPE_INT32: _NUMBER,
+    FieldDescriptor.TYPE_INT64: _NUMBER,
+}
+
+
+def _is_empty(message: Message) -> bool:
+    """Whether its JSON has no fields."""
+    return all(descriptors.is_inline(field) and _is_empty(value) for field, value in message.ListFields())
+
+
+def _head(name: str) -> str:
+    return f"{encode_basestring(name)}:"
+
+
+def _list(convert: Callable[[Any], Any] | None, value: Iterable[Any]) -> list[Any]:
+    return list(value) if convert is None else [convert(one) for one in value]
+
+
+def _map_text(value: Mapping[str, Any], convert: Callable[[Any], Any] | None) -> str:
+    pairs = []
+    for key in sorted(value):
+        plain = value[key] if convert is None else convert(value[key])
+        pairs.append(_head(key) + (encode_basestring(plain) if type(plain) is str else _encode(plain)))
+    return f"{{{','.join(pairs)}}}"
+
+
+@lru_cache(4096)
+def _fields_text(raw: bytes) -> str:
+    """The fields of an entry; the same for very many objects."""
+    return _encode(json_writers.PLAIN[_FIELDS_TYPE](meta_v1_pb2.FieldsV1(Raw=raw)))
