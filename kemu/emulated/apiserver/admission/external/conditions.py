@@ -56,7 +56,7 @@ class Failed(KemuError):
 
 
 @lru_cache(1)
-def _types() -> dict[str, Any]:
+def request_types() -> dict[str, Any]:
     """``BuildRequestType`` and ``BuildNamespaceType``."""
     from kemu.emulated.cel import types
 
@@ -121,7 +121,7 @@ def _types() -> dict[str, Any]:
 def _environment(has_params: bool, has_authorizer: bool, patches: bool) -> cel.Environment:
     from kemu.emulated import cel
 
-    variables = dict(_types())
+    variables = dict(request_types())
     if has_params:
         variables["params"] = cel.types.DYN
     if has_authorizer:
