@@ -61,6 +61,8 @@ DEPRECATED = {
 }
 """What clients are told of a kind (``APILifecycleDeprecated``)."""
 _READS = ("GET", "HEAD", "OPTIONS")
+_LASTING = frozenset(("watch", "attach", "exec", "log", "portforward", "proxy"))
+"""Verbs and subresources of requests that know no deadline."""
 
 
 class Gateway:
@@ -121,6 +123,8 @@ class Gateway:
         info = request.info
         if info.problem is not None:
             raise info.problem
+        if info.verb not in _LASTING and (info.parts is None or info.parts.subresource not in _LASTING):
+            calls.patience_s(request)
         number = self._backends.number(info.server)
         if request.path.rstrip("/") == "/version":
             return discoveries.version()
@@ -136,7 +140,9 @@ class Gateway:
         if path is None:
             await backend.require_path(request.user, info.verb, request.path)
             if request.path == "/metrics":
-                return self._metrics.response(self._streams.count())
+                return self._metrics.response(self._streams.count(), self._flows.seats)
+            if request.path == "/metrics/slis":
+                return await monitoring.indicators(self._backends)
             if self._settings.accounts is not None and (found := discoveries.issuer(request, self._settings.accounts)):
                 return found
             document = await discoveries.document(request, backend)

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities, requests
+from kemu.emulated.objects.conversion import go_values
 from kemu.emulated.objects.validation import checks, storage
 from kemu.emulated.objects.validation.amounts import (
     check_overhead,
@@ -378,8 +379,8 @@ def check_pod_update(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod, found: list[Cau
         rest.terminationGracePeriodSeconds = before.terminationGracePeriodSeconds
     if before.schedulingGates:
         _check_gated_update(rest, before, found)
-    if rest != before:
-        changed = ", ".join(f"`spec.{field}`" for field in _differing_fields(rest, before))
+    if rest != before and _as_go_reads(rest) != (before := _as_go_reads(before)):
+        changed = ", ".join(f"`spec.{field}`" for field in _differing_fields(_as_go_reads(rest), before))
         detail = f"pod updates may not change fields other than {_PODS_MAY_CHANGE}\nchanged: {changed}"
         found.append(forbidden("spec", detail))
 
@@ -471,6 +472,14 @@ def _copy_field(target: core_v1_pb2.PodSpec, source: core_v1_pb2.PodSpec, field:
         getattr(target, field).extend(value)
     elif source.HasField(field):
         setattr(target, field, value)
+
+
+def _as_go_reads(spec: core_v1_pb2.PodSpec) -> core_v1_pb2.PodSpec:
+    """Without what is as good as absent: objects that were written by patches, and as JSON, state it."""
+    found = type(spec)()
+    found.CopyFrom(spec)
+    go_values.trim(found)
+    return found
 
 
 def _differing_fields(one: core_v1_pb2.PodSpec, other: core_v1_pb2.PodSpec) -> list[str]:
