@@ -126,8 +126,6 @@ class Gateway:
         if info.verb not in _LASTING and (info.parts is None or info.parts.subresource not in _LASTING):
             calls.patience_s(request)
         number = self._backends.number(info.server)
-        if request.path.rstrip("/") == "/version":
-            return discoveries.version()
         found = await monitoring.health(request, self._backends)
         if found is not None:
             return found
@@ -137,6 +135,8 @@ class Gateway:
         request.user = await impersonations.impersonated(user, request.impersonation(), backend.allows)
         asked.flow = await self._flows.headers(request, backend)
         path = info.parts
+        if request.path.rstrip("/") == "/version":
+            return discoveries.version()
         if path is None:
             await backend.require_path(request.user, info.verb, request.path)
             if request.path == "/metrics":
