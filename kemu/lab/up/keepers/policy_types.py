@@ -59,13 +59,12 @@ class PolicyTypeKeeper:
         moment = self._env.clock.unix_ns() % SECOND_NS
         kinds = [Typed(_named(row), _type_of(row, moment)) for row in _matched(policy, rows)]
         params = next((_type_of(row, moment) for row in rows if _is_param(policy, row)), None)
-        warnings = [one._asdict() for one in type_checks.check(policy, kinds, params)]
-        checked = {
-            "expressionWarnings": [{"fieldRef": one["path"], "warning": one["warning"]} for one in warnings]
-        }
+        found = type_checks.check(policy, kinds, params)
         status = {
             "observedGeneration": policy.metadata.generation,
-            "typeChecking": checked if warnings else {},
+            "typeChecking": {
+                "expressionWarnings": [{"fieldRef": path, "warning": text} for path, text in found] or None
+            },
         }
         metadata = policy.metadata
         with contextlib.suppress(errors.NotFound, errors.Conflict):

@@ -22,7 +22,7 @@ from kemu.emulated.objects.validation.amounts import (
     check_requirements,
     container_resource_name,
 )
-from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_found, required
+from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_found, required, too_long
 from kemu.emulated.objects.validation.metadata import check_label_key, check_labels
 from kemu.emulated.objects.validation.placement import check_affinity, check_gates, check_spread, check_tolerations
 from kemu.emulated.objects.validation.pod_specs.probes import check_probes, check_readiness_gates
@@ -36,6 +36,7 @@ _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _MAX_INT32 = 2**31 - 1
+_LONGEST_HOSTNAME = 64
 
 _PODS_MAY_CHANGE = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -91,6 +92,8 @@ def check_pod_spec(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause], cla
         check_label_key(gate.conditionType, f"{path}.readinessGates[{index}].conditionType", found)
     for field in ("nodeName", "priorityClassName", "serviceAccountName", "runtimeClassName"):
         checks.name(getattr(spec, field), f"{path}.{field}", names.dns_subdomain, found)
+    if spec.HasField("hostnameOverride"):
+        _check_hostname_override(spec, f"{path}.hostnameOverride", found)
     for field in ("hostname", "subdomain"):
         checks.name(getattr(spec, field), f"{path}.{field}", names.dns_label, found)
     if spec.HasField("activeDeadlineSeconds") and not 1 <= spec.activeDeadlineSeconds <= _MAX_INT32:
@@ -331,6 +334,17 @@ def _check_images_trimmed(spec: core_v1_pb2.PodSpec, found: list[Cause]) -> None
 def _check_image_trimmed(image: str, path: str, found: list[Cause]) -> None:
     if image != image.strip():
         found.append(invalid(f"{path}.image", image, "must not have leading or trailing whitespace"))
+
+
+def _check_hostname_override(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause]) -> None:
+    """``validateHostnameOverride``."""
+    for field in ("setHostnameAsFQDN", "hostNetwork"):
+        if getattr(spec, field):
+            found.append(forbidden(path, f"may not be specified when {field} is true"))
+    name = spec.hostnameOverride
+    if len(name.encode()) > _LONGEST_HOSTNAME:
+        found.append(too_long(path, _LONGEST_HOSTNAME))
+    found.extend(invalid(path, name, problem) for problem in names.dns_subdomain(name))
 
 
 # Updates ------------------------------------------------------------------------------------------------------------
