@@ -81,11 +81,20 @@ def _check_claim_update(
             text = "field can not be less than status.capacity"
             found.append(forbidden("spec.resources.requests.storage", text))
     _FIXED_MODE(new.spec, old.spec, found)
-    if old.status.HasField("currentVolumeAttributesClassName") and not new.spec.volumeAttributesClassName:
-        if new.spec.HasField(_ATTRIBUTES) != old.spec.HasField(_ATTRIBUTES) or old.spec.volumeAttributesClassName:
-            what = "empty string" if new.spec.HasField(_ATTRIBUTES) else "nil"
-            text = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
-            found.append(forbidden(f"spec.{_ATTRIBUTES}", text))
+    _check_attributes_update(new, old, found)
+
+
+def _check_attributes_update(
+    new: core_v1_pb2.PersistentVolumeClaim, old: core_v1_pb2.PersistentVolumeClaim, found: list[Cause]
+) -> None:
+    """A class that a volume has got is not given up."""
+    if not old.status.HasField("currentVolumeAttributesClassName") or new.spec.volumeAttributesClassName:
+        return
+    has = new.spec.HasField(_ATTRIBUTES)
+    if has != old.spec.HasField(_ATTRIBUTES) or old.spec.volumeAttributesClassName:
+        what = "empty string" if has else "nil"
+        text = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+        found.append(forbidden(f"spec.{_ATTRIBUTES}", text))
 
 
 # Volumes ------------------------------------------------------------------------------------------------------------

@@ -338,9 +338,8 @@ def _check_image_trimmed(image: str, path: str, found: list[Cause]) -> None:
 
 def _check_hostname_override(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause]) -> None:
     """``validateHostnameOverride``."""
-    for field in ("setHostnameAsFQDN", "hostNetwork"):
-        if getattr(spec, field):
-            found.append(forbidden(path, f"may not be specified when {field} is true"))
+    others = [field for field in ("setHostnameAsFQDN", "hostNetwork") if getattr(spec, field)]
+    found.extend(forbidden(path, f"may not be specified when {field} is true") for field in others)
     name = spec.hostnameOverride
     if len(name.encode()) > _LONGEST_HOSTNAME:
         found.append(too_long(path, _LONGEST_HOSTNAME))
