@@ -32,7 +32,12 @@ Spec = core_v1_pb2.ServiceSpec
 
 
 def is_headless(spec: Spec) -> bool:
-    return list(spec.clusterIPs) == [HEADLESS]
+    return addresses_of(spec) == [HEADLESS]
+
+
+def addresses_of(spec: Spec) -> list[str]:
+    """The first one has a field of its own; where nothing gives addresses to Services, it may stand there alone."""
+    return list(spec.clusterIPs) or ([spec.clusterIP] if spec.clusterIP else [])
 
 
 def needs_health_port(spec: Spec) -> bool:
@@ -127,10 +132,8 @@ def check_addresses(spec: Spec, found: list[Cause]) -> None:
     """``ValidateServiceClusterIPsRelatedFields``."""
     if spec.type == EXTERNAL:
         return
-    path, addresses = "spec.clusterIPs", list(spec.clusterIPs)
-    if spec.clusterIP and not addresses:
-        found.append(required(path))
-    elif spec.clusterIP and addresses[0] != spec.clusterIP:
+    path, addresses = "spec.clusterIPs", addresses_of(spec)
+    if spec.clusterIP and addresses[0] != spec.clusterIP:
         found.append(invalid(path, addresses, "first value must match `clusterIP`"))
     elif not spec.clusterIP and addresses:
         found.append(invalid(path, addresses, "must be empty when `clusterIP` is not specified"))
@@ -246,8 +249,6 @@ def _check_traffic(spec: Spec, found: list[Cause]) -> None:
     if needs_health_port(spec):
         if port:
             checks.port(port, path, found)
-        else:
-            found.append(required(path))
     elif port:
         text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
         found.append(invalid(path, port, text))
@@ -274,7 +275,7 @@ def check_service_update(new: core_v1_pb2.Service, old: core_v1_pb2.Service, fou
 
 def _check_kept_addresses(after: Spec, before: Spec, found: list[Cause]) -> None:
     """``validateUpgradeDowngradeClusterIPs``, where there is one family."""
-    stated, known = list(after.clusterIPs), list(before.clusterIPs)
+    stated, known = addresses_of(after), addresses_of(before)
     if known and not stated:
         found.append(invalid("spec.clusterIPs[0]", stated, "primary clusterIP can not be unset"))
     for index, (one, other) in enumerate(zip(stated, known, strict=False)):
