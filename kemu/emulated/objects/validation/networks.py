@@ -225,15 +225,16 @@ def _check_source_ranges(service: core_v1_pb2.Service, found: list[Cause]) -> No
 
 def check_range(cidr: str, path: str, found: list[Cause]) -> bool:
     """Whether it is a range of addresses."""
+    address, slash, _ = cidr.partition("/")
     try:
         network = ipaddress.ip_network(cidr, strict=False)
-        address = ipaddress.ip_address(cidr.partition("/")[0])
+        has_host = network.network_address != ipaddress.ip_address(address)
     except ValueError:
-        network = address = None
-    if network is None or "/" not in cidr:
+        slash, has_host = "", False
+    if not slash:
         found.append(invalid(path, cidr, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"))
         return False
-    if network.network_address != address:
+    if has_host:
         found.append(invalid(path, cidr, "must not have bits set beyond the prefix length"))
     return True
 

@@ -79,7 +79,7 @@ class PolicyTypeKeeper:
         """Those that the policy may name; custom ones as they are now."""
         if _DEFINITIONS not in resources.BY_PLURAL:
             return list(_BUILT_IN)
-        definitions = await retries.patiently(self._env, lambda: self._client.list(_DEFINITIONS))
+        definitions: Any = await retries.patiently(self._env, lambda: self._client.list(_DEFINITIONS))
         found = [row for one in definitions.items for row in custom_kinds.rows(one).values()]
         return [*_BUILT_IN, *found]
 
@@ -129,7 +129,8 @@ def _type_of(row: Resource, moment: int) -> cel.types.Type:
     if isinstance(row, custom_kinds.CustomResource):
         name = custom.add(collection, row)
     else:
-        name = collection.refer(row.message.DESCRIPTOR)["$ref"]
+        descriptor: Any = row.message.DESCRIPTOR
+        name = collection.refer(descriptor)["$ref"]
     whole = _inlined({"$ref": name}, collection.found, ())
     found = cel.schemas.declared(whole, root=True, name=f"{row.kind}{moment}")
     assert found is not None, row
