@@ -119,3 +119,37 @@ def test_an_address_does_not_change_and_another_type_gives_up_its_ports() -> Non
         assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & external.keys()
 
     gateway_cluster.run(main)
+
+
+def test_an_ingress_gets_the_newest_default_class() -> None:
+    classes, ingresses = (
+        "/apis/networking.k8s.io/v1/ingressclasses",
+        "/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+    )
+    head = {"apiVersion": "networking.k8s.io/v1"}
+
+    async def main(cluster: Cluster) -> None:
+        async def add_class(name: str, default: str) -> None:
+            annotations = {"ingressclass.kubernetes.io/is-default-class": default}
+            metadata = {"name": name, "annotations": annotations}
+            body = {**head, "kind": "IngressClass", "metadata": metadata, "spec": {"controller": "example.com/c"}}
+            assert (await cluster.http.post(classes, json=body)).status_code == 201
+
+        async def class_of(name: str, annotations: dict[str, str] | None = None, **spec: Any) -> Any:
+            backend = {"service": {"name": "s", "port": {"number": 80}}}
+            metadata = {"name": name, "annotations": annotations or {}}
+            body = {**head, "kind": "Ingress", "metadata": metadata, "spec": {"defaultBackend": backend, **spec}}
+            answer = await cluster.http.post(ingresses, json=body)
+            assert answer.status_code == 201, answer.text
+            return answer.json()["spec"].get("ingressClassName")
+
+        await add_class("other", "false")
+        assert await class_of("a") is None
+        await add_class("z", "true")
+        assert await class_of("b") == "z"
+        await add_class("y", "true")
+        assert await class_of("c") == "y"
+        assert await class_of("d", ingressClassName="other") == "other"
+        assert await class_of("e", {"kubernetes.io/ingress.class": "nginx"}) is None
+
+    gateway_cluster.run(main)
