@@ -8,14 +8,23 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PROGRAMS = ("synchronous", "asynchronous")
+OPERATORS = ("kopf_operator", "asynchronous_operator")
+PROGRAMS = ("synchronous", "asynchronous", *OPERATORS)
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(kubeconfig: Path, program: str, timeout_s: float = 60.0) -> dict[str, Any]:
+def run(kubeconfig: Path, program: str, timeout_s: float = 120.0) -> dict[str, Any]:
     """What a program printed. Raises AssertionError with its output when it fails."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", f"tests.clients.programs.{program}", str(kubeconfig), program],
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-m",
+            f"tests.clients.programs.{program}",
+            str(kubeconfig),
+            program.replace("_", "-"),
+        ],
         capture_output=True,
         text=True,
         check=False,

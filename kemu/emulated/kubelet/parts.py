@@ -17,7 +17,7 @@ from kemu.emulated.kubelet.images import stores
 from kemu.emulated.kubelet.node import boots, node_statuses, shutdowns
 from kemu.emulated.kubelet.pods import sandboxes
 from kemu.emulated.kubelet.pressure import eviction_loops
-from kemu.emulated.kubelet.programs import courses
+from kemu.emulated.kubelet.programs import residents
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.settings.references import References
 from kemu.emulated.kubelet.sync import life_events, pod_workers, static_pods, status_managers
@@ -32,6 +32,10 @@ def are_needed(env: Env, config: Mapping[str, Any], node: core_v1_pb2.Node) -> b
     if any(config.get(key) for key in ("kubelet", "staticPods", "usage", "machine", "bugs")) or env.disk.list():
         return True
     return bool(node.status.images) or eviction_loops.is_short_of_something(node)
+
+
+def _allocatable(node: core_v1_pb2.Node) -> dict[str, str]:
+    return {name: amount.string for name, amount in node.status.allocatable.items()}
 
 
 class Parts:
@@ -95,7 +99,7 @@ class Parts:
             if storage is not None or names is not None
             else None,
             pressures=pressures_of,
-            programs=courses.Programs() if config.get("programs") else None,
+            programs=residents.Programs(_allocatable(wanted)) if config.get("programs") else None,
         )
         self.static_pods = static_pods.StaticPods(env, client, config.get("staticPods", ()), self.pods)
         self.shutdowns = shutdowns.Shutdowns(

@@ -86,7 +86,7 @@ class _Host:
     def updated(self, probe: workers.ProbeWorker) -> None:
         self.told.append((self._clock.now, probe.result))
 
-    def failed(self, probe: workers.ProbeWorker, *, timed_out: bool) -> None:
+    def failed(self, probe: workers.ProbeWorker, *, timed_out: bool, output: str | None) -> None:
         self.told.append((self._clock.now, "failed", timed_out))
 
 

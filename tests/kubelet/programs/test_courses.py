@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.emulated.kubelet.programs.courses import Programs
+from kemu.emulated.kubelet.programs.residents import Programs
 from kemu.messages.k8s import core_v1_pb2
 from tests.kubelet.programs.test_shells import FAIL_ONCE, pod_of
 

@@ -151,8 +151,8 @@ class WebSocket:
             self._is_closed = True
             await self._stream.write(self._connection.send(event.response()))
 
-    async def send(self, data: bytes) -> None:
-        """One message. Raises ConnectionResetError where the client has gone."""
+    async def send(self, data: bytes | str) -> None:
+        """One message, binary or text. Raises ConnectionResetError where the client has gone."""
         if self._is_closed:
             raise ConnectionResetError("the session has ended")
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kemu.errors import BadRequest
 
 MAGIC = b"k8s\x00"
@@ -54,6 +56,15 @@ def watch_frame(event: str, wrapped: bytes) -> bytes:
     inner = field(1, wrapped)
     frame = field(1, event.encode()) + _head(2, len(inner)) + inner
     return len(frame).to_bytes(4, "big") + frame
+
+
+def watch_messages(frames: bytes) -> Iterator[bytes]:
+    """The messages of whole frames, without their lengths."""
+    begin = 0
+    while begin < len(frames):
+        end = begin + 4 + int.from_bytes(frames[begin : begin + 4], "big")
+        yield frames[begin + 4 : end]
+        begin = end
 
 
 def field(number: int, value: bytes) -> bytes:

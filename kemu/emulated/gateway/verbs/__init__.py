@@ -5,6 +5,7 @@ reads         get and list
 writes        create, update, patch
 deletes       delete, of one object or a collection
 watches       watch
+contents      what the objects hold that a pod refers to
 logs, metrics what simulated containers say, and what they use
 
 component_statuses  whether the parts of the control plane are healthy

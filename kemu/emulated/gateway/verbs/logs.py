@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import dataclasses
 from collections.abc import AsyncGenerator
 from typing import Any
 
 from kemu.emulated.gateway.answers import websockets
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
+from kemu.emulated.gateway.verbs import contents
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.kubelet.logs import lines, streams
 from kemu.emulated.objects import times
@@ -30,6 +32,9 @@ async def read(call: Call) -> Response:
     await call.require("get", "log")
     pod = await pod_of(call)
     container = container_of(pod, call.request.query.text("container"))
+    if options.programs:
+        sources = await contents.sources_of(call, pod, container, for_program=True)
+        options = dataclasses.replace(options, sources=sources)
     if not pod.spec.nodeName:
         return Response(200, _MEDIA, (b"",))
     instance = streams.find(pod, container, options)

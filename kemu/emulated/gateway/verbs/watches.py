@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import random
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from kemu.emulated.gateway.answers import representations
+from kemu.emulated.gateway.answers import representations, websockets
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.deliveries import Delivery
@@ -50,6 +51,8 @@ async def watch(call: Call, streams: Streams) -> Response:
     found = await streams.open(call.backend, call.request.user, _create(call))
     try:
         await _accepted(found)
+        if websockets.is_asked(call.request.headers):
+            return websockets.switching(call.request, None, functools.partial(_serve, call, form, found, lasts_s))
     except BaseException:
         await found.close()
         raise
@@ -108,6 +111,28 @@ def _duration_s(call: Call) -> float:
     wanted_s = call.request.query.number("timeoutSeconds") or 0
     # As kube-apiserver does, so that not all clients come again at the same time.
     return float(wanted_s) if wanted_s > 0 else call.settings.least_watch_s * (1 + random.random())
+
+
+async def _serve(call: Call, form: Form, found: Watch, lasts_s: float, socket: websockets.WebSocket) -> None:
+    """Over a WebSocket: a message for each event, text where its form is one (``HandleWS``)."""
+
+    async def until_gone() -> None:
+        while await socket.receive() is not None:
+            pass
+        found.end()
+
+    reading = asyncio.get_running_loop().create_task(until_gone())
+    try:
+        async with contextlib.aclosing(_body(call, form, found, lasts_s)) as pieces:
+            async for piece in pieces:
+                if form.media == negotiation.PROTOBUF:
+                    for message in envelopes.watch_messages(piece):
+                        await socket.send(message)
+                else:
+                    for line in piece.splitlines(keepends=True):
+                        await socket.send(line.decode())
+    finally:
+        reading.cancel()
 
 
 async def _body(call: Call, form: Form, found: Watch, lasts_s: float) -> AsyncGenerator[bytes, None]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kemu.emulated.kubelet.logs import stated
 from kemu.emulated.kubelet.probes import answers
 from kemu.emulated.kubelet.programs import printouts
+from kemu.emulated.kubelet.programs.environments import NO_SOURCES, Sources
 from kemu.emulated.kubelet.usage import meters
 from kemu.emulated.objects import times
 from kemu.emulated.objects.amounts import quantities
@@ -39,6 +40,8 @@ class Instance:
     """A ContainerStateTerminated; None: it runs."""
     programs: bool = False
     """Whether containers do what their commands say."""
+    sources: Sources = field(default_factory=dict)
+    """What the objects hold that their commands read."""
 
     @property
     def ended_s(self) -> int | None:
@@ -76,7 +79,7 @@ class Instance:
             return ((begin_s + int(at_s), text) for at_s, text in found)
         if not self.programs:
             return None
-        printed = printouts.of(self.pod, self.container, self.restarts, self.started_s)
+        printed = printouts.of(self.pod, self.container, self.restarts, self.started_s, self.sources)
         return None if printed is None else printed.between(first_s, end_s)
 
     def _greeting(self) -> str:
@@ -140,28 +143,43 @@ def _request(handler: core_v1_pb2.ProbeHandler, *, fails: bool) -> str:
     return f"{' '.join(handler.exec.command)}: exit {1 if fails else 0}"
 
 
-def current(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, *, programs: bool = False) -> Instance | None:
+def current(
+    pod: core_v1_pb2.Pod,
+    container: core_v1_pb2.Container,
+    *,
+    programs: bool = False,
+    sources: Sources = NO_SOURCES,
+) -> Instance | None:
     """What runs, or ran last. None: it has not started, or waits for its next start."""
     status = _status(pod, container.name)
     if status is None:
         return None
     if status.state.HasField("running"):
         started_s = status.state.running.startedAt.seconds
-        return Instance(pod, container, status.restartCount, started_s, programs=programs)
+        return Instance(pod, container, status.restartCount, started_s, programs=programs, sources=sources)
     if status.state.HasField("terminated"):
-        return _ended(pod, container, status.restartCount, status.state.terminated, programs=programs)
+        ended = status.state.terminated
+        return _ended(pod, container, status.restartCount, ended, programs=programs, sources=sources)
     if status.lastState.HasField("terminated"):
         # As the kubelet: of one that waits to be started again, the log of the start before.
-        return _ended(pod, container, max(0, status.restartCount - 1), status.lastState.terminated, programs=programs)
+        ended = status.lastState.terminated
+        return _ended(pod, container, max(0, status.restartCount - 1), ended, programs=programs, sources=sources)
     return None
 
 
-def previous(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, *, programs: bool = False) -> Instance | None:
+def previous(
+    pod: core_v1_pb2.Pod,
+    container: core_v1_pb2.Container,
+    *,
+    programs: bool = False,
+    sources: Sources = NO_SOURCES,
+) -> Instance | None:
     """The one before that; None: there was none, or it is forgotten."""
     status = _status(pod, container.name)
     if status is None or not status.lastState.HasField("terminated"):
         return None
-    return _ended(pod, container, max(0, status.restartCount - 1), status.lastState.terminated, programs=programs)
+    ended = status.lastState.terminated
+    return _ended(pod, container, max(0, status.restartCount - 1), ended, programs=programs, sources=sources)
 
 
 def waiting_reason(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> str:
@@ -178,8 +196,9 @@ def _ended(
     terminated: core_v1_pb2.ContainerStateTerminated,
     *,
     programs: bool,
+    sources: Sources,
 ) -> Instance:
-    return Instance(pod, container, restarts, terminated.startedAt.seconds, terminated, programs)
+    return Instance(pod, container, restarts, terminated.startedAt.seconds, terminated, programs, sources)
 
 
 def _status(pod: core_v1_pb2.Pod, name: str) -> core_v1_pb2.ContainerStatus | None:

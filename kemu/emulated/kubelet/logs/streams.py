@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
 
 from kemu.emulated.kubelet.logs import lines as logs
 from kemu.emulated.kubelet.logs.lines import Instance
+from kemu.emulated.kubelet.programs.environments import Sources
 from kemu.emulated.objects import times
 from kemu.messages.k8s import core_v1_pb2
 
@@ -37,6 +38,8 @@ class Options:
     limit_bytes: int | None = None
     programs: bool = False
     """Whether containers do what their commands say."""
+    sources: Sources = field(default_factory=dict)
+    """What the objects hold that their commands read."""
 
 
 class Reader(Protocol):
@@ -58,7 +61,7 @@ class Reader(Protocol):
 def find(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, options: Options) -> Instance | None:
     """The start of the container that is asked for; None: there is none."""
     found = logs.previous if options.previous else logs.current
-    return found(pod, container, programs=options.programs)
+    return found(pod, container, programs=options.programs, sources=options.sources)
 
 
 def missing(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, options: Options) -> str:
@@ -116,7 +119,7 @@ async def _later(reader: Reader, instance: Instance) -> Instance | None:
     if pod is None or pod.metadata.uid != instance.pod.metadata.uid:
         return None
     for find_one in (logs.current, logs.previous):
-        found = find_one(pod, instance.container, programs=instance.programs)
+        found = find_one(pod, instance.container, programs=instance.programs, sources=instance.sources)
         if found is not None and found.restarts == instance.restarts:
             return found
     return None
@@ -124,7 +127,7 @@ async def _later(reader: Reader, instance: Instance) -> Instance | None:
 
 async def _pieces(lines: Iterator[tuple[int, str]], options: Options) -> AsyncGenerator[bytes, None]:
     while some := list(islice(lines, _LINES_AT_A_TIME)):
-        yield "".join(_line(at_s, text, options) for at_s, text in some).encode()
+        yield "".join(_line(at_s, text, options) for at_s, text in some).encode(errors="surrogateescape")
         await asyncio.sleep(0)
 
 

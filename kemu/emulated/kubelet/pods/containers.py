@@ -78,6 +78,7 @@ class Container:
         "forced",
         "has_started",
         "holds_start",
+        "hook",
         "image",
         "index",
         "is_hooked",
@@ -129,6 +130,8 @@ class Container:
         """When it started the last time."""
         self.course: Outcome | None = None
         """How long its program runs, and how it ends; None: as the pod says, or as ever."""
+        self.hook: tuple[float, bool] | None = None
+        """Once its preStop hook has been run: the seconds that it takes (perhaps infinity), and whether it fails."""
         self.restarts = 0
         self.last: Exit | None = None
         """How it ended the last time …"""

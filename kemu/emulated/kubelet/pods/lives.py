@@ -9,7 +9,7 @@ A text that is not a number counts as absent: the API server accepts any annotat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kemu.emulated.kubelet.pods.containers import INIT, MAIN, Container
@@ -73,6 +73,14 @@ def post_start_fails(pod: core_v1_pb2.Pod, container: Container) -> bool:
     return bool(annotations) and (
         f"{POST_START_ERROR}.{container.name}" in annotations
         or (POST_START_ERROR in annotations and container.kind == MAIN)
+    )
+
+
+def states(pod: core_v1_pb2.Pod, container: Container, names: Sequence[str]) -> bool:
+    """Whether one of these annotations is there for it."""
+    annotations = pod.metadata.annotations
+    return bool(annotations) and any(
+        f"{name}.{container.name}" in annotations or (name in annotations and container.kind == MAIN) for name in names
     )
 
 

@@ -49,6 +49,16 @@ class Sandboxes:
         for one in (*status.initContainerStatuses, *status.containerStatuses):
             self._identify(one, worker.uid)
 
+    def addressed(self, worker: Worker) -> core_v1_pb2.Pod:
+        """The pod as its containers know it: with its addresses, which its status may not tell yet."""
+        pod = worker.pod
+        if pod.status.podIP or not worker.has_sandbox:
+            return pod
+        found = core_v1_pb2.Pod()
+        found.CopyFrom(pod)
+        self.describe(found.status, worker, is_up=True)
+        return found
+
     def forget(self, worker: Worker) -> None:
         self._used.pop(self._given.pop(worker.uid, ""), None)
 

@@ -89,10 +89,12 @@ _NONE: Mapping[str, Mapping[str, Rules]] = {}
 class Answers:
     """Answers of one probe of one start of a container. Times are ns since that start; probes are numbered from 0."""
 
-    __slots__ = ("_failing", "_load", "_next_failure", "_rules", "_seed")
+    __slots__ = ("_failing", "_load", "_next_failure", "_rules", "_seed", "output")
 
     def __init__(self, rules: Rules, start: int, load: Load, seed: str) -> None:
         """``start``: which start of the container this is, from 1. ``seed``: of its failures by chance."""
+        self.output: str | None = None
+        """What a failed probe has printed; None: as its handler would."""
         self._rules = rules if rules.starts is None or start <= rules.starts else SUCCEEDS
         self._load = load
         self._seed = f"{seed}/{start}"

@@ -17,7 +17,9 @@ from kemu.emulated.kubelet.pods.containers import Container
 from kemu.emulated.kubelet.pods.workers import ACTIVE, STOPPING, Worker
 from kemu.emulated.kubelet.probes import answers, handlers
 from kemu.emulated.kubelet.probes.answers import LIVENESS, READINESS, STARTUP
-from kemu.emulated.kubelet.probes.workers import FAILURE, SUCCESS, ProbeWorker
+from kemu.emulated.kubelet.probes.commands import CommandAnswers
+from kemu.emulated.kubelet.probes.workers import FAILURE, SUCCESS, Answering, ProbeWorker
+from kemu.emulated.kubelet.programs.residents import Programs
 from kemu.emulated.kubelet.usage import usages
 from kemu.emulated.objects.amounts import quantities
 from kemu.messages.k8s import core_v1_pb2
@@ -54,9 +56,16 @@ class Probers:
     """The kubelet syncs every pod again after this time (``syncFrequency``), and up to half of it more."""
 
     def __init__(
-        self, env: Env, host: ProberHost, up_since_ns: int, recorder: recorders.Recorder | None = None
+        self,
+        env: Env,
+        host: ProberHost,
+        up_since_ns: int,
+        recorder: recorders.Recorder | None = None,
+        programs: Programs | None = None,
     ) -> None:
-        """``up_since_ns``: when this kubelet started; less than 0: long ago. ``recorder`` writes event objects."""
+        """``up_since_ns``: when this kubelet started; less than 0: long ago. ``recorder`` writes event objects.
+        ``programs`` run the commands of probes; None: these succeed."""
+        self.programs = programs
         self._recorder = recorder
         self._env = env
         self._clock = env.clock
@@ -96,11 +105,14 @@ class Probers:
         (``kubeletRestartGracePeriod``)."""
         return self._up_since_ns < 0 or container.started_ns < self._up_since_ns - RESTART_GRACE_S * SECOND_NS
 
-    def failed(self, worker: Worker, probe: ProbeWorker, spec: core_v1_pb2.Probe, *, timed_out: bool) -> None:
+    def failed(
+        self, worker: Worker, probe: ProbeWorker, spec: core_v1_pb2.Probe, *, timed_out: bool, output: str | None
+    ) -> None:
         if self._recorder is not None:
             container = containers.spec_of(worker.pod, probe.container)
             title = _TITLES[probe.kind]
-            output = handlers.output(spec, worker.pod, container, timed_out=timed_out)
+            if output is None or timed_out:
+                output = handlers.output(spec, worker.pod, container, timed_out=timed_out)
             note = f"{title} probe failed: {output}"
             self._recorder.event(worker.pod, recorders.WARNING, UNHEALTHY, f"{title}Probe", note)
 
@@ -238,9 +250,14 @@ class _PodProbes:
 
     # --- called by the workers ---------------------------------------------------------------------------------------
 
-    def answers(self, probe: ProbeWorker) -> answers.Answers:
+    def answers(self, probe: ProbeWorker) -> Answering:
         container = probe.container
-        rules = self._rules.get(container.name, {}).get(probe.kind, answers.SUCCEEDS)
+        stated = self._rules.get(container.name, {}).get(probe.kind)
+        spec, programs = self._specs[probe], self._owner.programs
+        if stated is None and programs is not None and spec.handler.HasField("exec"):
+            timeout_ns = (spec.timeoutSeconds or 1) * SECOND_NS
+            return CommandAnswers(programs, self.worker, container, spec.handler.exec.command, timeout_ns)
+        rules = stated or answers.SUCCEEDS
         load = _Load(self.worker, container) if rules.fails_above else _NO_LOAD
         seed = f"{self.worker.uid}/{container.name}/{probe.kind}"
         return answers.Answers(rules, container.restarts + 1, load, seed)
@@ -248,8 +265,8 @@ class _PodProbes:
     def updated(self, probe: ProbeWorker) -> None:
         self._owner.updated(self, probe)
 
-    def failed(self, probe: ProbeWorker, *, timed_out: bool) -> None:
-        self._owner.failed(self.worker, probe, self._specs[probe], timed_out=timed_out)
+    def failed(self, probe: ProbeWorker, *, timed_out: bool, output: str | None) -> None:
+        self._owner.failed(self.worker, probe, self._specs[probe], timed_out=timed_out, output=output)
 
 
 class _Load:

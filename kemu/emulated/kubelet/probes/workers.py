@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from kemu.emulated.kubelet.pods.containers import Container
-from kemu.emulated.kubelet.probes.answers import LIVENESS, READINESS, STARTUP, Answers
+from kemu.emulated.kubelet.probes.answers import LIVENESS, READINESS, STARTUP
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Clock, Timer
 
@@ -24,17 +24,30 @@ _FIRST = {STARTUP: UNKNOWN, READINESS: FAILURE, LIVENESS: SUCCESS}
 """The result of a container that has not been probed yet."""
 
 
+class Answering(Protocol):
+    """As :class:`kemu.emulated.kubelet.probes.answers.Answers`."""
+
+    @property
+    def output(self) -> str | None: ...
+
+    def latency_ns(self, at_ns: int) -> int: ...
+
+    def fails(self, at_ns: int, number: int) -> bool: ...
+
+    def next_doubt(self, at_ns: int, period_ns: int, number: int, slowest_ns: int) -> int | None: ...
+
+
 class ProbeHost(Protocol):
     """The probes of one pod."""
 
-    def answers(self, probe: ProbeWorker) -> Answers:
+    def answers(self, probe: ProbeWorker) -> Answering:
         """Answers of the container as it was started last."""
 
     def updated(self, probe: ProbeWorker) -> None:
         """The result has changed."""
 
-    def failed(self, probe: ProbeWorker, *, timed_out: bool) -> None:
-        """A single probe has failed."""
+    def failed(self, probe: ProbeWorker, *, timed_out: bool, output: str | None) -> None:
+        """A single probe has failed. ``output``: what it printed; None: as its handler would."""
 
 
 class ProbeWorker:
@@ -91,7 +104,7 @@ class ProbeWorker:
         self._successes: int = spec.successThreshold or 1
         self._failures: int = spec.failureThreshold or 3
         self._is_adopted = is_adopted
-        self._answers: Answers | None = None
+        self._answers: Answering | None = None
         self._start = 0
         """The start of the container that the result is of; 0: none."""
         self._number = 0
@@ -239,7 +252,8 @@ class ProbeWorker:
     def _conclude(self, start: int, *, succeeded: bool, timed_out: bool) -> None:
         """``doProbe``, from the answer on."""
         if not succeeded:
-            self._host.failed(self, timed_out=timed_out)
+            output = None if self._answers is None else self._answers.output
+            self._host.failed(self, timed_out=timed_out, output=output)
         self._count(SUCCESS if succeeded else FAILURE, 1)
         if self._run < (self._successes if succeeded else self._failures):
             return

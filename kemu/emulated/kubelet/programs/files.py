@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 
 Store = MutableMapping[str, str | None]
@@ -28,6 +28,10 @@ class Mount:
     store: Store | None
     """None: nobody knows what is in it."""
     read_only: bool = False
+    unknown: frozenset[str] = frozenset()
+    """Files in it whose contents are not known."""
+    sub_path: str = ""
+    """Which file or folder of the store is mounted; empty: all of it."""
 
 
 @dataclass
@@ -36,6 +40,10 @@ class Files:
     mounts: list[Mount] = field(default_factory=list)
     read_only: bool = False
     """Of its own files."""
+    is_partial: bool = False
+    """Its image has files of which nothing is known."""
+    changed: Callable[[], None] = lambda: None
+    """Told of each change."""
 
     def __post_init__(self) -> None:
         self.mounts.sort(key=lambda mount: -len(mount.path))
@@ -45,27 +53,38 @@ class Files:
     def _at(self, path: str) -> tuple[Mount, str]:
         for mount in self.mounts:
             if path == mount.path or path.startswith(mount.path.rstrip("/") + "/"):
-                return mount, path[len(mount.path.rstrip("/")) :] or "/"
+                return mount, mount.sub_path + path[len(mount.path.rstrip("/")) :] or "/"
         return Mount("/", self.own, self.read_only), path
 
     def _store(self, path: str) -> tuple[Store, str]:
         mount, key = self._at(path)
-        if mount.store is None:
-            raise Unknown(f"what is in {mount.path} is not known")
+        if mount.store is None or key in mount.unknown:
+            raise Unknown(f"what is in {path if mount.store is not None else mount.path} is not known")
         return mount.store, key
+
+    def _check_known(self, path: str) -> None:
+        """Raises Unknown for what is not there, but may be in an image of which not all is known."""
+        if self.is_partial and self._at(path)[0].store is self.own:
+            raise Unknown(f"whether there is {path} in the image is not known")
 
     def is_folder(self, path: str) -> bool:
         store, key = self._store(path)
         if key == "/" or (key in store and store[key] is None):
             return True
         inside = key + "/"
-        return any(one.startswith(inside) for one in store) or any(
+        if any(one.startswith(inside) for one in store) or any(
             mount.path.startswith(path.rstrip("/") + "/") for mount in self.mounts
-        )
+        ):
+            return True
+        if key not in store:
+            self._check_known(path)
+        return False
 
     def exists(self, path: str) -> bool:
+        if path == "/dev/null":
+            return True
         store, key = self._store(path)
-        return key in store or path == "/dev/null" or self.is_folder(path)
+        return key in store or self.is_folder(path)
 
     def read(self, path: str) -> str:
         """Raises FilesError, Unknown."""
@@ -93,6 +112,7 @@ class Files:
         if sum(len(one or "") for one in store.values()) + len(text) > MOST_BYTES:
             raise FilesError("No space left on device")
         store[key] = text
+        self.changed()
 
     def make_folder(self, path: str, *, parents: bool) -> None:
         if self.exists(path):
@@ -105,6 +125,7 @@ class Files:
             raise FilesError("Read-only file system")
         store, key = self._store(path)
         store[key] = None
+        self.changed()
 
     def remove(self, path: str) -> None:
         """With all that is in it."""
@@ -118,11 +139,13 @@ class Files:
         parent = key.rpartition("/")[0]
         if parent:
             store.setdefault(parent, None)
+        self.changed()
 
     def names(self, path: str) -> list[str]:
         """What is in a folder. Raises FilesError."""
         if not self.is_folder(path):
             raise FilesError("No such file or directory")
+        self._check_known(path)
         store, key = self._store(path)
         found = {name for name in _below(store, key) if name}
         if self._at(path)[0].path == "/":

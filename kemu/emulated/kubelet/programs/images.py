@@ -52,6 +52,8 @@ def name_of(image: str) -> str:
 
 
 def server(shell: Shell, words: Sequence[str]) -> Steps:
+    if words[0].endswith("nginx") and words[1:2] == ["-s"]:
+        return 0  # a signal to the one that runs
     yield FOREVER
     return 0
 

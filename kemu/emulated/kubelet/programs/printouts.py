@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from kemu.emulated.kubelet.programs import courses
 from kemu.emulated.kubelet.programs.courses import Volumes
+from kemu.emulated.kubelet.programs.environments import NO_SOURCES, Sources
 from kemu.emulated.kubelet.programs.shells import Process
 from kemu.emulated.kubelet.programs.syntax import NotUnderstood
 from kemu.messages.k8s import core_v1_pb2
@@ -59,9 +60,15 @@ class Printout:
                 yield when_s, text
 
 
-def of(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, restarts: int, started_s: int) -> Printout | None:
-    """None: it is a server, or its program is not known."""
-    command = courses.command_of(pod, container)
+def of(
+    pod: core_v1_pb2.Pod,
+    container: core_v1_pb2.Container,
+    restarts: int,
+    started_s: int,
+    sources: Sources = NO_SOURCES,
+) -> Printout | None:
+    """None: it is a server, or its program is not known. ``sources``: when its log is read for the first time."""
+    command = courses.command_of(pod, container, sources)
     if command is None or courses.is_server(command):
         return None
     metadata = pod.metadata
@@ -69,7 +76,9 @@ def of(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container, restarts: int, st
     if found.process is None:
         volumes = Volumes()
         repeat(pod, container, volumes, restarts)
-        found.process = courses.process(pod, container, volumes, restarts, started_s, found.told, _MOST_STEPS)
+        found.process = courses.process(
+            pod, container, volumes, restarts, started_s, found.told, _MOST_STEPS, sources=sources
+        )
     return found
 
 

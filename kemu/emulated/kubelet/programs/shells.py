@@ -64,6 +64,8 @@ class World:
     """… and those that take some."""
     steps: int = 0
     """Commands that have been carried out."""
+    tells_time: bool = False
+    """A command has looked at the clock, or at what differs each time."""
     has_more_variables: bool = False
     """There are variables of which not even the names are known."""
     most_steps: int = MOST_STEPS
@@ -460,10 +462,12 @@ class Shell:
         if name.isdigit():
             return self.parameters[int(name)] if int(name) < len(self.parameters) else None
         if name == "RANDOM":
+            self.world.tells_time = True
             return str(self.world.random.randrange(32768))
         if name == "PWD":
             return self.cwd
         if name == "SECONDS":
+            self.world.tells_time = True
             return str(int(self.at_s))
         if name not in self.variables and (name in self.world.unknown or self.world.has_more_variables):
             raise NotUnderstood(f"the value of ${name} is not known here")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from kemu.emulated.kubelet.programs import arguments, arithmetic, conditions, file_tools, syntax, text_tools
+from kemu.emulated.kubelet.programs import archives, arguments, arithmetic, conditions, file_tools, syntax, text_tools
 from kemu.emulated.kubelet.programs import files as trees
 from kemu.emulated.kubelet.programs.shells import FOREVER, Exit, Shell, Steps
 from kemu.emulated.kubelet.programs.syntax import NotUnderstood
@@ -221,6 +221,7 @@ def _hostname(shell: Shell, words: list[str]) -> int:
 
 
 def _date(shell: Shell, words: list[str]) -> int:
+    shell.world.tells_time = True
     now_s = shell.world.unix_s + shell.at_s
     rest = [word for word in words[1:] if word not in ("-u", "--utc")]
     pattern = "+%a %b %e %H:%M:%S UTC %Y" if not rest else rest[0]
@@ -357,5 +358,5 @@ TOOLS: dict[str, Tool] = {
     "head": text_tools.head, "wc": text_tools.wc, "grep": text_tools.grep, "sort": text_tools.sort,
     "tee": file_tools.tee, "base64": text_tools.base64, "read": _read, "basename": text_tools.basename,
     "dirname": text_tools.dirname, "which": _which, "test": conditions.test, "[": conditions.test,
-    "[[": conditions.test, "trap": _trap,
+    "[[": conditions.test, "trap": _trap, "tar": archives.tar,
 }  # fmt: skip

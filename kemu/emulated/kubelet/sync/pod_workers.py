@@ -20,11 +20,11 @@ from kemu.emulated.kubelet.pods import claims, containers, lives, mirrors, sandb
 from kemu.emulated.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, WAITING, Worker
 from kemu.emulated.kubelet.pressure import eviction_loops
 from kemu.emulated.kubelet.probes import probers
-from kemu.emulated.kubelet.programs import courses
+from kemu.emulated.kubelet.programs import residents
 from kemu.emulated.kubelet.resizes import allocations, resources
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.sync import adoptions, ephemeral, life_events, starts, status_managers, terminations
-from kemu.emulated.kubelet.volumes import managers
+from kemu.emulated.kubelet.volumes import managers, references
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
@@ -39,7 +39,7 @@ from kemu.runtime.runlog.events import (
     PodTerminating,
 )
 
-KILLING, FAILED_POST_START = "Killing", "FailedPostStartHook"
+KILLING, FAILED_POST_START, FAILED_PRE_STOP = "Killing", "FailedPostStartHook", "FailedPreStopHook"
 DEADLINE_EXCEEDED = statuses.Failure(
     "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
 )
@@ -65,7 +65,7 @@ class PodWorkers:
         events: life_events.LifeEvents | None = None,
         volumes: managers.VolumeManager | None = None,
         pressures: Callable[[PodWorkers], eviction_loops.EvictionLoop] | None = None,
-        programs: courses.Programs | None = None,
+        programs: residents.Programs | None = None,
     ) -> None:
         """``admission`` makes what admits pods; ``pressures`` what is told of all that may change the node's usage.
         ``up_since_ns``: when the kubelet started; 0: before the run. ``recorder`` writes event objects about containers
@@ -83,12 +83,13 @@ class PodWorkers:
         self.reports = status_managers.StatusManager(env, client, self.observe, status_writes, boxes)
         puller = pulls.Pulls(env, self.images, config.image_pull, config.configuration.pulls_at_once)
         self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
-        self._starts = starts.Starts(env, config, puller, self, boot, events, programs)
+        self._starts = starts.Starts(env, config, puller, self, boot, events, programs, boxes)
         self._starts.names = None if volumes is None else volumes.names
+        self._starts.contents = None if programs is None else references.Contents(env, client)
         self._ephemeral = ephemeral.EphemeralContainers(env, puller, self, events)
-        self._terminations = terminations.Terminations(env, self._starts)
+        self._terminations = terminations.Terminations(env, self._starts, self._pre_stop_ran)
         self.allocations = allocations.Allocations(env, self, recorder)
-        self.probers = probers.Probers(env, self, up_since_ns or -1, recorder)
+        self.probers = probers.Probers(env, self, up_since_ns or -1, recorder, programs)
         self._recorder = recorder
         self.volumes = volumes
         self.pressures = pressures(self) if pressures is not None else None
@@ -440,6 +441,12 @@ class PodWorkers:
         self._event(worker, recorders.NORMAL, KILLING, FAILED_POST_START)
         self.log(HookFailed(**worker.named, start=container.started_ns, container=container.name))
         return self._terminations.stopped_ns(worker, container, grace_s)
+
+    def _pre_stop_ran(self, worker: Worker, failed_ns: int | None) -> None:
+        if failed_ns is not None:
+            told = worker, recorders.WARNING, FAILED_PRE_STOP, "PreStopHook failed"
+            self._clock.call_at_ns(failed_ns, self._event, *told)
+        self.probers.sync(worker)
 
     def report(self, worker: Worker) -> None:
         self.reports.report(worker)

@@ -8,12 +8,13 @@ end; a sidecar only has to start. Mirrors ``pkg/kubelet/kuberuntime`` (``compute
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from kemu.emulated.kubelet.images import pulls
 from kemu.emulated.kubelet.node import boots
-from kemu.emulated.kubelet.pods import containers, lives, statuses
+from kemu.emulated.kubelet.pods import containers, lives, sandboxes, statuses
 from kemu.emulated.kubelet.pods.containers import (
     BACKING_OFF,
     DONE,
@@ -29,7 +30,7 @@ from kemu.emulated.kubelet.pods.containers import (
     Container,
 )
 from kemu.emulated.kubelet.pods.workers import ACTIVE, STOPPING, Worker
-from kemu.emulated.kubelet.programs.courses import Programs
+from kemu.emulated.kubelet.programs.residents import Answer, Programs
 from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.sync.life_events import LifeEvents
 from kemu.emulated.kubelet.volumes import references
@@ -117,9 +118,11 @@ class Starts:
         boot: boots.Boot = boots.BEFORE,
         events: LifeEvents | None = None,
         programs: Programs | None = None,
+        boxes: sandboxes.Sandboxes | None = None,
     ) -> None:
         """``events``: None: the usual life of containers leaves no events. ``programs``: None: containers live as their
-        pods say, whatever they run."""
+        pods say, whatever they run. ``boxes``: None: pods have no addresses."""
+        self._boxes = boxes
         self._env = env
         self._clock = env.clock
         self._config = config
@@ -131,6 +134,8 @@ class Starts:
         self._programs = programs
         self.names: references.Names | None = None
         """What has to be there; None: all is."""
+        self.contents: references.Contents | None = None
+        """What programs read of objects; None: nothing."""
         self._wanting: dict[Container, Worker] = {}
         """Containers with the policy Never that wait until another pod has pulled their image."""
         puller.on_pulled = self._image_has_come
@@ -152,6 +157,10 @@ class Starts:
         mains = [one for one in worker.containers if one.kind == MAIN]
         for container in worker.containers:
             if container.state == RUNNING and worker.state == ACTIVE:
+                wanted = self._wanted(worker, container)
+                if wanted:
+                    self._env.spawn(self._look_and_resume(worker, container, wanted), f"sources of {worker.key}")
+                    continue
                 if self._programs is not None:
                     self._choose_course(worker, container)
                 self.until_exit(worker, container)
@@ -274,18 +283,42 @@ class Starts:
     def _launch(self, worker: Worker, container: Container) -> None:
         """Create it as soon as there is all that its environment names."""
         names = self.names
-        spec = None if names is None else containers.spec_of(worker.pod, container)
-        if names is None or spec is None or not names.are_in_environment(spec):
+        wanted = self._wanted(worker, container)
+        spec = None if names is None and not wanted else containers.spec_of(worker.pod, container)
+        if spec is None or not (wanted or (names is not None and names.are_in_environment(spec))):
             self._create(worker, container)
             return
         worker.busy = container
         container.state = PULLING
-        worker.pull = _Look(self._env.spawn(self._look(worker, container, spec, names), f"names of {worker.key}"))
+        worker.pull = _Look(self._env.spawn(self._look(worker, container, spec, wanted), f"names of {worker.key}"))
+
+    def _wanted(self, worker: Worker, container: Container) -> list[tuple[str, str]]:
+        """What its program reads of objects."""
+        if self._programs is None or self.contents is None:
+            return []
+        return self._programs.wanted(worker.pod, containers.spec_of(worker.pod, container))
+
+    async def _learn(self, worker: Worker, spec: core_v1_pb2.Container, wanted: list[tuple[str, str]]) -> None:
+        assert self._programs is not None
+        assert self.contents is not None
+        self._programs.learn(worker.pod, spec, await self.contents.read(worker.pod, wanted))
+
+    async def _look_and_resume(self, worker: Worker, container: Container, wanted: list[tuple[str, str]]) -> None:
+        """A container that ran before this kubelet."""
+        restarts = container.restarts
+        await self._learn(worker, containers.spec_of(worker.pod, container), wanted)
+        if container.state == RUNNING and container.restarts == restarts:
+            self._choose_course(worker, container)
+            self.until_exit(worker, container)
 
     async def _look(
-        self, worker: Worker, container: Container, spec: core_v1_pb2.Container, names: references.Names
+        self, worker: Worker, container: Container, spec: core_v1_pb2.Container, wanted: list[tuple[str, str]]
     ) -> None:
-        lacking = await names.lacking_in_environment(worker.pod, spec)
+        names, lacking = self.names, ""
+        if names is not None and names.are_in_environment(spec):
+            lacking = await names.lacking_in_environment(worker.pod, spec)
+        if wanted and not lacking:
+            await self._learn(worker, spec, wanted)
         worker.busy = worker.pull = None
         if not lacking:
             self._create(worker, container)
@@ -338,20 +371,39 @@ class Starts:
     def _post_start(self, worker: Worker, container: Container) -> None:
         """The process has started. The pod waits for the hook of the container, and so does its status
         (``startContainer``)."""
+        container.started_ns = now_ns = self._clock.now_ns()
+        if container.last is not None:
+            container.restarts += 1
+        if self._programs is not None:
+            self._choose_course(worker, container)
         spec = containers.spec_of(worker.pod, container) if container.is_hooked else None
         if spec is None:
-            container.started_ns = self._clock.now_ns()
             self._run(worker, container)
             return
         worker.busy = container
         container.state = STARTING
-        container.started_ns = now_ns = self._clock.now_ns()
-        hook_s = lives.post_start_s(worker.pod, container, spec.lifecycle.postStart)
-        self._at(container, now_ns + int(hook_s * SECOND_NS), self._hook_done, worker, container)
+        hook = spec.lifecycle.postStart
+        hook_s, fails = lives.post_start_s(worker.pod, container, hook), False
+        answer = self.run_hook(worker, container, hook, (lives.POST_START_SECONDS, lives.POST_START_ERROR))
+        if answer is not None:
+            hook_s, fails = answer.took_s, answer.code != 0
+        if not math.isinf(hook_s):
+            self._at(container, now_ns + int(hook_s * SECOND_NS), self._hook_done, worker, container, fails)
 
-    def _hook_done(self, worker: Worker, container: Container) -> None:
+    def run_hook(
+        self, worker: Worker, container: Container, hook: core_v1_pb2.LifecycleHandler, stated: Sequence[str]
+    ) -> Answer | None:
+        """What comes of the command of a hook. None: it has none, one of the annotations ``stated`` says what comes of
+        it, or it is not understood: then it succeeds at once."""
+        if self._programs is None or not hook.HasField("exec") or lives.states(worker.pod, container, stated):
+            return None
+        spec = containers.spec_of(worker.pod, container)
+        now_s = self._clock.now_ns() / SECOND_NS
+        return self._programs.run(self._pod(worker), spec, hook.exec.command, now_s, math.inf, takes_time=True)
+
+    def _hook_done(self, worker: Worker, container: Container, fails: bool = False) -> None:
         container.timer = None
-        if lives.post_start_fails(worker.pod, container):
+        if fails or lives.post_start_fails(worker.pod, container):
             stopped_ns = self._host.hook_failed(worker, container)
             self._at(container, stopped_ns, self._stopped_after_hook, worker, container)
             return
@@ -370,8 +422,6 @@ class Starts:
     def _run(self, worker: Worker, container: Container) -> None:
         container.state = RUNNING
         container.forced = False
-        if container.last is not None:
-            container.restarts += 1
         if worker.has_several:
             event = ContainerStarted(**worker.named, container=container.name, restarts=container.restarts)
             self._host.log(event)
@@ -379,8 +429,6 @@ class Starts:
             self.events.started(worker, container)
         if self._env.crash_steps:
             self._env.step("after-start")
-        if self._programs is not None:
-            self._choose_course(worker, container)
         first = not container.has_started
         container.has_started = True
         if first and container.kind == MAIN:
@@ -399,14 +447,20 @@ class Starts:
     def _choose_course(self, worker: Worker, container: Container) -> None:
         """What its program will do."""
         assert self._programs is not None
+        container.hook = None
         started_s = (self._clock.unix_offset_ns + container.started_ns) / SECOND_NS
         container.course = self._programs.begin(
-            worker.pod,
+            self._pod(worker),
             containers.spec_of(worker.pod, container),
             is_init=container.kind == INIT,
             restarts=container.restarts,
             unix_s=started_s,
+            now_s=container.started_ns / SECOND_NS,
         )
+
+    def _pod(self, worker: Worker) -> core_v1_pb2.Pod:
+        """As its containers know it."""
+        return worker.pod if self._boxes is None else self._boxes.addressed(worker)
 
     def forget(self, worker: Worker) -> None:
         """The pod has gone, with its volumes."""
@@ -417,11 +471,32 @@ class Starts:
         """It runs since ``started_ns``, until it exits by itself."""
         end_ns = exit_ns(worker, container)
         if end_ns is None:
+            self._follow(worker, container)
             return
         if end_ns > self._clock.now_ns():
             self._at(container, end_ns, self._due, worker, container)
         else:
             self.exit(worker, container, lives.exit_code(worker.pod, container))
+
+    def _follow(self, worker: Worker, container: Container) -> None:
+        """Look again when its program goes on."""
+        if self._programs is None or container.state != RUNNING:
+            return
+        next_s = self._programs.next_s(worker.pod, containers.spec_of(worker.pod, container))
+        if next_s is not None:
+            self._at(
+                container, max(self._clock.now_ns(), math.ceil(next_s * SECOND_NS)), self._look_on, worker, container
+            )
+
+    def _look_on(self, worker: Worker, container: Container) -> None:
+        container.timer = None
+        assert self._programs is not None
+        spec = containers.spec_of(worker.pod, container)
+        outcome = self._programs.look(worker.pod, spec, self._clock.now_ns() / SECOND_NS)
+        if outcome is not None:
+            container.course = outcome
+        self.until_exit(worker, container)
+        self.advance(worker)
 
     def _due(self, worker: Worker, container: Container) -> None:
         container.timer = None
@@ -451,6 +526,8 @@ class Starts:
             start_ns, name = container.started_ns, container.name
             self._host.log(ContainerExited(**worker.named, start=start_ns, container=name, exit_code=code))
         container.state = DONE
+        if self._programs is not None:
+            self._programs.ended(worker.pod, containers.spec_of(worker.pod, container))
         if not container.is_replaced:
             self._host.has_exited(worker)
 

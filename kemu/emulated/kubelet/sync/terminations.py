@@ -8,6 +8,8 @@ Everything happens within the grace period, but a container has at least two sec
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kemu.emulated.kubelet.pods import containers, lives
 from kemu.emulated.kubelet.pods.containers import DONE, RUNNING, SIDECAR, STOPPING, Container
 from kemu.emulated.kubelet.pods.workers import Worker
@@ -29,9 +31,13 @@ def effective_grace_s(pod: core_v1_pb2.Pod, wanted_s: int) -> int:
 class Terminations:
     """Passes the exit of a stopped container to ``ending``."""
 
-    def __init__(self, env: Env, ending: starts.Starts) -> None:
+    def __init__(
+        self, env: Env, ending: starts.Starts, hook_ran: Callable[[Worker, int | None], None] | None = None
+    ) -> None:
+        """``hook_ran``: told of a preStop hook with a command, and when it will have failed within the grace period."""
         self._clock = env.clock
         self._starts = ending
+        self._hook_ran = hook_ran
         self._turning: Worker | None = None
         """The pod whose containers are being stopped one after the other."""
 
@@ -135,7 +141,18 @@ class Terminations:
         spec = containers.spec_of(worker.pod, container)
         if not spec.HasField("lifecycle") or not spec.lifecycle.HasField("preStop"):
             return 0
-        seconds = lives.pre_stop_s(worker.pod, container, spec.lifecycle.preStop)
+        hook = spec.lifecycle.preStop
+        seconds = lives.pre_stop_s(worker.pod, container, hook)
+        if container.hook is None:
+            answer = self._starts.run_hook(worker, container, hook, (lives.PRE_STOP_SECONDS,))
+            if answer is not None:
+                container.hook = answer.took_s, answer.code != 0
+                if self._hook_ran is not None:
+                    fails_in_time = answer.code and answer.took_s <= grace_s
+                    after_ns = int(answer.took_s * SECOND_NS) if fails_in_time else None
+                    self._hook_ran(worker, None if after_ns is None else self._clock.now_ns() + after_ns)
+        if container.hook is not None:
+            seconds = container.hook[0]
         return int(min(seconds, grace_s) * SECOND_NS)
 
     def _at(self, worker: Worker, container: Container, when_ns: int) -> None:

@@ -1,4 +1,4 @@
-"""Whether the ConfigMaps, Secrets and images that a pod names are there, where they have to be.
+"""Whether the ConfigMaps, Secrets and images that a pod names are there, where they have to be; and what they hold.
 
 The volume manager asks before it mounts, and what starts containers before it creates one: the texts are those of
 ``pkg/volume/{configmap,secret,projected}`` and ``makeEnvironmentVariables`` of ``pkg/kubelet``.
@@ -9,11 +9,12 @@ from __future__ import annotations
 import fnmatch
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, cast
 
 from kemu import errors
 from kemu.emulated.client import clients, retries
+from kemu.emulated.kubelet.programs import courses, environments
 from kemu.emulated.kubelet.settings.references import STRICT, References
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
@@ -22,6 +23,42 @@ _Found = core_v1_pb2.ConfigMap | core_v1_pb2.Secret
 _PLURALS = {"configmap": "configmaps", "secret": "secrets"}
 CONFIG_ERROR = "CreateContainerConfigError"
 """What the status of a container says whose environment cannot be made."""
+
+
+class Contents:
+    """What the programs of pods read of ConfigMaps, Secrets and Services."""
+
+    def __init__(self, env: Env, client: clients.Client) -> None:
+        self._env = env
+        self._client = client
+
+    async def read(self, pod: core_v1_pb2.Pod, wanted: Iterable[tuple[str, str]]) -> environments.Sources:
+        """``wanted``: as :func:`kemu.emulated.kubelet.programs.environments.named` has it. What cannot be read is left
+        out."""
+        found: dict[tuple[str, str], Mapping[str, str] | None] = {}
+        namespace = pod.metadata.namespace
+        for kind, name in wanted:
+            try:
+                if (kind, name) == environments.SERVICES:
+                    call = functools.partial(self._client.list, "services", namespace)
+                    listed = await retries.patiently(self._env, call)
+                    found[kind, name] = environments.of_services(pod, cast("list[core_v1_pb2.Service]", listed.items))
+                    continue
+                plural = _PLURALS[kind.lower()]
+                obj = await retries.patiently(self._env, functools.partial(self._client.get, plural, name, namespace))
+                found[kind, name] = data_of(cast("_Found", obj))
+            except errors.NotFound:
+                found[kind, name] = None
+            except errors.ApiError:
+                continue
+        return found
+
+
+def data_of(found: _Found) -> Mapping[str, str]:
+    """What a ConfigMap or a Secret holds, as text."""
+    if isinstance(found, core_v1_pb2.Secret):
+        return courses.decoded(found.data)
+    return {**found.data, **courses.decoded(found.binaryData)}
 
 
 class _Reference(NamedTuple):

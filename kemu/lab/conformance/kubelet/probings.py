@@ -46,7 +46,9 @@ class _Probers(probers.Probers):
         self.begun += 1
         return self.begun * _APART_NS
 
-    def failed(self, worker: workers.Worker, probe: Any, spec: core_v1_pb2.Probe, *, timed_out: bool) -> None:
+    def failed(
+        self, worker: workers.Worker, probe: Any, spec: core_v1_pb2.Probe, *, timed_out: bool, output: str | None
+    ) -> None:
         assert isinstance(self._host, _World)
         self._host.failed(worker, probe, spec, timed_out=timed_out)
 

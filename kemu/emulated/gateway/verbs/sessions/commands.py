@@ -68,7 +68,7 @@ class CommandSession:
             await self._send(STDERR, data)
 
     async def _send(self, channel: int, data: bytes | str) -> None:
-        data = data.encode() if isinstance(data, str) else data
+        data = data.encode(errors="surrogateescape") if isinstance(data, str) else data
         for begin in range(0, len(data), PIECE_BYTES):
             await self._socket.send(bytes([channel]) + data[begin : begin + PIECE_BYTES])
 

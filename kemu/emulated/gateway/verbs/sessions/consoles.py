@@ -8,26 +8,24 @@ change with it: the pod's annotation ``kemu.dev/probes`` says so from then on.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-from kemu.emulated.gateway.authentication import service_accounts
 from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.handlers import Session
+from kemu.emulated.gateway.verbs import contents
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.sessions import pages
 from kemu.emulated.gateway.verbs.sessions.places import Places
 from kemu.emulated.kubelet.logs import lines
 from kemu.emulated.kubelet.probes import answers
 from kemu.emulated.kubelet.programs import courses, shells, syntax
-from kemu.emulated.kubelet.programs.courses import Sources
 from kemu.emulated.kubelet.programs.files import Files
 from kemu.emulated.kubelet.programs.shells import Process
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2
 
 _SHELLS = ("sh", "bash", "ash", "dash")
-_READERS = (*_SHELLS, "cat", "tee", "grep", "wc", "head", "tail", "base64", "sort", "xargs", "read")
+_READERS = (*_SHELLS, "cat", "tee", "grep", "wc", "head", "tail", "tar", "base64", "sort", "xargs", "read")
 """Commands that read standard input."""
 _MOST_INPUT = 1 << 20
 _MOST_STEPS = 20_000
@@ -59,13 +57,13 @@ class Console:
         printed: list[tuple[int, str]] = []
         shell, tree = await self._shell(printed)
         before = self._probed(tree)
-        shell.stdin = stdin.decode(errors="replace")
+        shell.stdin = stdin.decode(errors="surrogateescape")
         code = await self._carry_out(session, Process(shell, command), printed)
         await self._tell_probes(before, self._probed(tree))
         return code
 
     async def _shell(self, printed: list[tuple[int, str]]) -> tuple[shells.Shell, Files]:
-        sources = await sources_of(self._call, self._pod, self._container)
+        sources = await contents.sources_of(self._call, self._pod, self._container)
         now_s = self._call.now_s()
         tree = self._places.files(self._pod, self._container, sources, now_s)
         shell = courses.shell_in(
@@ -183,9 +181,10 @@ class Console:
             rules = stated.setdefault(self._container.name, {})
             for kind, holds in changed.items():
                 is_own = rules.get(kind, _FAILS)["failsFrom"] == _FAILS["failsFrom"]
+                runs = getattr(self._container, f"{kind}Probe").handler.HasField("exec")
                 if not holds and is_own:
                     rules[kind] = _FAILS
-                elif is_own and kind in rules:
+                elif is_own and (kind in rules or runs):
                     rules[kind] = {**_FAILS, "failsFor": self._until_next_probe(pod)}
         except (ValueError, AttributeError, KeyError, TypeError):
             return  # the pod says itself what they answer, and not as JSON
@@ -264,69 +263,3 @@ async def pod_of(call: Call) -> core_v1_pb2.Pod | None:
         return core_v1_pb2.Pod.FromString((await call.look("Get", request)).object)
     except Refused:
         return None
-
-
-async def sources_of(call: Call, pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> Sources:
-    """What the ConfigMaps and Secrets hold that the container refers to."""
-    found: dict[tuple[str, str], Mapping[str, str] | None] = {}
-    for kind, name in _named(pod, container):
-        found[kind, name] = await _data(call, pod.metadata.namespace, kind, name)
-    for volume in pod.spec.volumes:
-        for part in volume.volumeSource.projected.sources:
-            if part.HasField("serviceAccountToken"):
-                asked = part.serviceAccountToken
-                found["Token", asked.audience] = await _token(call, pod, asked)
-    return found
-
-
-async def _token(
-    call: Call, pod: core_v1_pb2.Pod, asked: core_v1_pb2.ServiceAccountTokenProjection
-) -> Mapping[str, str] | None:
-    """A token of the pod's service account, as the kubelet would have asked for it."""
-    namespace, name = pod.metadata.namespace, pod.spec.serviceAccountName or "default"
-    resource = api_pb2.Resource(resource="serviceaccounts", namespace=namespace)
-    try:
-        answer: Any = await call.look("Get", api_pb2.GetRequest(resource=resource, name=name))
-    except Refused:
-        return None
-    tokens = call.settings.accounts
-    if tokens is None:
-        return None
-    uid = core_v1_pb2.ServiceAccount.FromString(answer.object).metadata.uid
-    account = service_accounts.Account(namespace, name, uid)
-    seconds = asked.expirationSeconds or service_accounts.USUAL_S
-    audiences = [asked.audience] if asked.audience else []
-    bound = (service_accounts.Bound("Pod", pod.metadata.name, pod.metadata.uid),)
-    now_s = int(call.now_s())
-    return {"token": tokens.sign(account, now_s=now_s, seconds=seconds, audiences=audiences, bound=bound)}
-
-
-def _named(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> Sequence[tuple[str, str]]:
-    found: dict[tuple[str, str], None] = {}
-    for source in container.envFrom:
-        for kind, one in (("ConfigMap", source.configMapRef), ("Secret", source.secretRef)):
-            found[kind, one.localObjectReference.name] = None
-    for variable in container.env:
-        origin = variable.valueFrom
-        for kind, key in (("ConfigMap", origin.configMapKeyRef), ("Secret", origin.secretKeyRef)):
-            found[kind, key.localObjectReference.name] = None
-    for volume in pod.spec.volumes:
-        source_of_volume = volume.volumeSource
-        found["ConfigMap", source_of_volume.configMap.localObjectReference.name] = None
-        found["Secret", source_of_volume.secret.secretName] = None
-        for part in source_of_volume.projected.sources:
-            found["ConfigMap", part.configMap.localObjectReference.name] = None
-            found["Secret", part.secret.localObjectReference.name] = None
-    return [(kind, name) for kind, name in found if name]
-
-
-async def _data(call: Call, namespace: str, kind: str, name: str) -> Mapping[str, str] | None:
-    resource = api_pb2.Resource(resource=f"{kind.lower()}s", namespace=namespace)
-    try:
-        answer: Any = await call.look("Get", api_pb2.GetRequest(resource=resource, name=name))
-    except Refused:
-        return None
-    if kind == "Secret":
-        return courses.decoded(core_v1_pb2.Secret.FromString(answer.object).data)
-    config = core_v1_pb2.ConfigMap.FromString(answer.object)
-    return {**config.data, **courses.decoded(config.binaryData)}

@@ -7,7 +7,7 @@ import json
 import urllib.parse
 from collections.abc import Mapping
 
-from kemu.emulated.kubelet.programs import courses, images
+from kemu.emulated.kubelet.programs import courses, environments, images
 from kemu.emulated.kubelet.programs.files import Files, FilesError, Unknown
 from kemu.messages.k8s import core_v1_pb2
 
@@ -55,7 +55,7 @@ def answer(
     root = _root(container)
     if root is not None and (root or path.strip("/")):
         try:
-            return 200, "text/html", tree.read(_file(root, path)).encode()
+            return 200, "text/html", tree.read(_file(root, path)).encode(errors="surrogateescape")
         except (FilesError, Unknown):
             return 404, "text/html", b"<html><body><h1>404 Not Found</h1></body></html>\n"
     if name in ("nautilus", "kitten") and path.strip("/") == "data.json":
@@ -70,7 +70,7 @@ def _agnhost(
     what: str, pod: core_v1_pb2.Pod, page: str, values: Mapping[str, str], now_s: float, board: dict[str, str]
 ) -> tuple[int, str, bytes] | None:
     text = "text/plain; charset=utf-8"
-    name = courses.hostname(pod)
+    name = environments.hostname(pod)
     if what == "serve-hostname":
         return 200, text, name.encode()
     if what == "test-webserver":

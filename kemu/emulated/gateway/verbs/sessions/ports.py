@@ -14,8 +14,9 @@ from typing import Any
 from kemu.emulated.gateway.answers.websockets import NORMAL, PIECE_BYTES, WebSocket
 from kemu.emulated.gateway.handlers import Handler
 from kemu.emulated.gateway.requests.queries import Query
+from kemu.emulated.gateway.verbs import contents
 from kemu.emulated.gateway.verbs.calls import Call
-from kemu.emulated.gateway.verbs.sessions import consoles, pages
+from kemu.emulated.gateway.verbs.sessions import pages
 from kemu.emulated.gateway.verbs.sessions.places import Places
 from kemu.errors import BadRequest
 from kemu.messages.k8s import core_v1_pb2
@@ -161,7 +162,7 @@ def web_server(
             method, _, target = line.partition(" ")
             path, _, query = target.partition(" ")[0].partition("?")
             board = places.boards.setdefault(pod.metadata.namespace, {})
-            fresh = places.files(pod, container, await consoles.sources_of(call, pod, container), call.now_s())
+            fresh = places.files(pod, container, await contents.sources_of(call, pod, container), call.now_s())
             found = pages.answer(pod, container, fresh, path, Query(query).first(), call.now_s(), board)
             found = found or (404, "text/plain", b"")
             code, media, body = found

@@ -7,8 +7,9 @@ Mirrors ``ResourceLocation`` of ``pkg/registry/core/pod`` and ``pkg/registry/cor
 from __future__ import annotations
 
 from kemu.emulated.gateway.answers.responses import Response
+from kemu.emulated.gateway.verbs import contents
 from kemu.emulated.gateway.verbs.calls import Call
-from kemu.emulated.gateway.verbs.sessions import consoles, pages
+from kemu.emulated.gateway.verbs.sessions import pages
 from kemu.emulated.gateway.verbs.sessions.requests import SIMULATED, Sessions, not_implemented
 from kemu.emulated.objects import meta, selectors
 from kemu.errors import BadRequest, ServiceUnavailable
@@ -38,7 +39,7 @@ async def answer(call: Call, sessions: Sessions) -> Response:
         raise ServiceUnavailable(f"error trying to reach service: pod {pod.metadata.name} does not run")
     if not call.settings.programs:
         raise not_implemented(SIMULATED)
-    tree = sessions.places.files(pod, container, await consoles.sources_of(call, pod, container), call.now_s())
+    tree = sessions.places.files(pod, container, await contents.sources_of(call, pod, container), call.now_s())
     path, query = "/" + "/".join(call.path.rest), call.request.query
     board = sessions.places.boards.setdefault(pod.metadata.namespace, {})
     found = pages.answer(pod, container, tree, path, query.first(), call.now_s(), board)

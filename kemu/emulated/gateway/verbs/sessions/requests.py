@@ -15,7 +15,7 @@ from kemu.emulated.gateway.answers import websockets
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.answers.websockets import WebSocket
 from kemu.emulated.gateway.backends import Refused
-from kemu.emulated.gateway.verbs import logs
+from kemu.emulated.gateway.verbs import contents, logs
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.sessions import commands, consoles, ports, spdy
 from kemu.emulated.gateway.verbs.sessions.places import Places
@@ -109,7 +109,9 @@ def _attached(
         if container.stdin:
             session.command = ("sh",)
             return await console.run(session)
-        options = streams.Options(follow=True, since_s=int(call.now_s()), programs=call.settings.programs)
+        sources = await contents.sources_of(call, pod, container, for_program=True)
+        now_s = int(call.now_s())
+        options = streams.Options(follow=True, since_s=now_s, programs=call.settings.programs, sources=sources)
         instance = streams.find(pod, container, options)
         reader = logs.Reader(call, follows=False)
         try:
