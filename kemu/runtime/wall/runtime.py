@@ -47,7 +47,7 @@ class WallRuntime(Driver):
         out to be: set-up takes its time, and clients compare what objects say with their own clocks. Without it, and
         with ``epoch_unix_s``, that stays."""
         self._sink = sink
-        self._on_date = on_date or (_nothing if epoch_unix_s is None else None)
+        self._dated = on_date or (_nothing if epoch_unix_s is None else None)
         super().__init__(directory=directory, speed=speed, epoch_unix_s=epoch_unix_s, timing=timing, loop=loop)
         self._host.on_strike = self._struck
         self._host.on_exit = self._exited
@@ -76,12 +76,12 @@ class WallRuntime(Driver):
         if not self._host.clock.stands:
             raise RuntimeError("the clock runs already")
         now_ns = wall_clocks.wall_ns()
-        if self._on_date is not None:
+        if self._dated is not None:
             second = now_ns // SECOND_NS
             if self.speed == 1.0:
                 now_ns = second * SECOND_NS  # so that both clocks agree to the nanosecond
             self._epoch_unix_s = second
-            self._on_date(second)
+            self._dated(second)
         self._host.clock.configure(epoch_unix_ns=now_ns, speed=self.speed, epoch_unix_s=self._epoch_unix_s)
         self._ticks.begin()
 
