@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster
 
 SERVICES = "/api/v1/namespaces/default/services"
+POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
 PORT = {"port": 80}
+RECORDED = Path(__file__).with_name("real_networks.json")
+"""Services and NetworkPolicies that were created one after the other on kube-apiserver v1.36.3, and what was wrong."""
 
 
 async def create(cluster: Cluster, name: str, **spec: Any) -> dict[str, Any]:
@@ -68,5 +73,83 @@ def test_an_update_keeps_what_it_does_not_say() -> None:
         assert spec["clusterIP"] == made["spec"]["clusterIP"]
         assert spec["ports"][0]["nodePort"] == made["spec"]["ports"][0]["nodePort"]
         assert spec["ports"][1]["nodePort"] not in (0, spec["ports"][0]["nodePort"])
+
+    gateway_cluster.run(main)
+
+
+def test_what_kubernetes_refuses_is_refused() -> None:
+    async def main(cluster: Cluster) -> None:
+        for case in json.loads(RECORDED.read_text()):
+            is_service = case["kind"] == "Service"
+            body = {
+                "apiVersion": "v1" if is_service else "networking.k8s.io/v1",
+                "kind": case["kind"],
+                "metadata": {"name": case["name"]},
+                "spec": case["spec"],
+            }
+            answer = await cluster.http.post(SERVICES if is_service else POLICIES, json=body)
+            causes = answer.json().get("details", {}).get("causes", [])
+            assert [f"{one['field']}: {one['message']}" for one in causes] == case["causes"], case
+            assert answer.status_code == (422 if case["causes"] else 201)
+
+    gateway_cluster.run(main)
+
+
+def test_an_address_does_not_change_and_another_type_gives_up_its_ports() -> None:
+    merge = {"content-type": "application/merge-patch+json"}
+
+    async def main(cluster: Cluster) -> None:
+        async def patch(name: str, **spec: Any) -> Any:
+            answer = await cluster.http.patch(f"{SERVICES}/{name}", json={"spec": spec}, headers=merge)
+            return answer.json()
+
+        made = await create(cluster, "a", type="LoadBalancer", externalTrafficPolicy="Local")
+        assert made["spec"]["healthCheckNodePort"] != made["spec"]["ports"][0]["nodePort"]
+        refused = await patch("a", clusterIP="10.96.0.78")
+        wanted = 'spec.clusterIPs[0]: Invalid value: ["10.96.0.78"]: may not change once set'
+        assert refused["message"] == f'Service "a" is invalid: {wanted}'
+        plain = (await patch("a", type="ClusterIP"))["spec"]
+        assert plain["clusterIP"] == made["spec"]["clusterIP"]
+        assert not {"healthCheckNodePort", "externalTrafficPolicy", "allocateLoadBalancerNodePorts"} & plain.keys()
+        assert "nodePort" not in plain["ports"][0]
+        both = [{"name": "t", "port": 53}, {"name": "u", "port": 53, "protocol": "UDP"}]
+        ports = (await patch("a", type="NodePort", ports=both))["spec"]["ports"]
+        assert ports[0]["nodePort"] == ports[1]["nodePort"]
+        external = (await patch("a", type="ExternalName", externalName="example.com", ports=None))["spec"]
+        assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & external.keys()
+
+    gateway_cluster.run(main)
+
+
+def test_an_ingress_gets_the_newest_default_class() -> None:
+    classes, ingresses = (
+        "/apis/networking.k8s.io/v1/ingressclasses",
+        "/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+    )
+    head = {"apiVersion": "networking.k8s.io/v1"}
+
+    async def main(cluster: Cluster) -> None:
+        async def add_class(name: str, default: str) -> None:
+            annotations = {"ingressclass.kubernetes.io/is-default-class": default}
+            metadata = {"name": name, "annotations": annotations}
+            body = {**head, "kind": "IngressClass", "metadata": metadata, "spec": {"controller": "example.com/c"}}
+            assert (await cluster.http.post(classes, json=body)).status_code == 201
+
+        async def class_of(name: str, annotations: dict[str, str] | None = None, **spec: Any) -> Any:
+            backend = {"service": {"name": "s", "port": {"number": 80}}}
+            metadata = {"name": name, "annotations": annotations or {}}
+            body = {**head, "kind": "Ingress", "metadata": metadata, "spec": {"defaultBackend": backend, **spec}}
+            answer = await cluster.http.post(ingresses, json=body)
+            assert answer.status_code == 201, answer.text
+            return answer.json()["spec"].get("ingressClassName")
+
+        await add_class("other", "false")
+        assert await class_of("a") is None
+        await add_class("z", "true")
+        assert await class_of("b") == "z"
+        await add_class("y", "true")
+        assert await class_of("c") == "y"
+        assert await class_of("d", ingressClassName="other") == "other"
+        assert await class_of("e", {"kubernetes.io/ingress.class": "nginx"}) is None
 
     gateway_cluster.run(main)

@@ -57,14 +57,16 @@ class TestWhenRoomIsFree:
         log.add(3, "kubelet/n1", end, pod="default/a", uid="uid-a", node="n1", start=0)
         assert judged(b_comes(log)).holds is True
 
-    @pytest.mark.parametrize("end", ["gone", "Succeeded", "Failed"])
-    def test_not_because_the_object_is_gone_or_says_so(self, end: str) -> None:
+    @pytest.mark.parametrize("end", ["Succeeded", "Failed"])
+    def test_not_because_the_object_says_so(self, end: str) -> None:
         log = scene()
-        if end == "gone":
-            log.gone(3, "a")
-        else:
-            log.pod(3, "a", phase=end)
+        log.pod(3, "a", phase=end)
         assert judged(b_comes(log)).holds is False
+
+    def test_when_the_object_is_gone_whatever_still_runs(self) -> None:
+        log = scene()
+        log.gone(3, "a")
+        assert judged(b_comes(log)).holds is True
         log = scene()
         log.gone(3, "a")
         log.terminated(4, "a", "n1")
@@ -198,7 +200,7 @@ class TestResizes:
 SCENARIO = """
 apiVersion: kemu.dev/v1
 kind: Scenario
-metadata: {name: forced}
+metadata: {name: ends}
 spec:
   duration: 1m
   nodes: [{name: node-1, allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}]
@@ -209,18 +211,19 @@ spec:
         kind: Pod
         metadata: {name: a, annotations: {kemu.dev/shutdown-seconds: "20"}}
         spec: {containers: [{name: main, resources: {requests: {cpu: "3"}}}]}
-    - {at: 10s, delete: {pod: a, gracePeriodSeconds: 0}}
+    - {at: 10s, delete: {pod: a}}
     - at: 12s
       create:
         apiVersion: v1
         kind: Pod
         metadata: {name: b}
-        spec: {containers: [{name: main, resources: {requests: {cpu: "3"}}}]}
+        spec: {nodeName: node-1, containers: [{name: main, resources: {requests: {cpu: "3"}}}]}
 """
+FORCED = SCENARIO.replace("pod: a}", "pod: a, gracePeriodSeconds: 0}")
 
 
-def result_of(folder: Path) -> Result:
-    runner.run(loader.loads(SCENARIO), runner.Options(out=folder))
+def result_of(folder: Path, text: str = SCENARIO) -> Result:
+    runner.run(loader.loads(text), runner.Options(out=folder))
     with Reader(folder / FILE_NAME) as reader:
         history, results = registry.judge(reader)
     ended = history.pods[history.names["default/a"][0]].first("ended")
@@ -229,22 +232,20 @@ def result_of(folder: Path) -> Result:
     return next(result for result in results if result.id == CHECK)
 
 
-def test_it_holds_of_a_run_with_a_pod_deleted_by_force(tmp_path: Path) -> None:
-    assert result_of(tmp_path).holds is True
+@pytest.mark.parametrize("text", [SCENARIO, FORCED])
+def test_it_holds_of_a_run_with_a_pod_that_ends(text: str, tmp_path: Path) -> None:
+    assert result_of(tmp_path, text).holds is True
 
 
 def _releases_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kubelet that gives room back when the object is gone, while the containers still shut down."""
-    forget = pod_workers.PodWorkers.forget
+    """A kubelet that gives room back when it begins to stop a pod, while the containers still shut down."""
+    stop = pod_workers.PodWorkers._stop
 
-    def changed(self: Any, pod: Any) -> None:
-        forget(self, pod)
-        worker = self.by_uid.get(pod.metadata.uid)
-        if worker is not None and worker.claim is not None:
-            self.usage.remove(worker.claim)
-            worker.claim = None
+    def changed(self: Any, worker: Any, *grace: Any, **more: Any) -> None:
+        stop(self, worker, *grace, **more)
+        self._uncount(worker)
 
-    monkeypatch.setattr(pod_workers.PodWorkers, "forget", changed)
+    monkeypatch.setattr(pod_workers.PodWorkers, "_stop", changed)
 
 
 def _admits_everything(monkeypatch: pytest.MonkeyPatch) -> None:

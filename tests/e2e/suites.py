@@ -3,12 +3,15 @@
     python -m tests.e2e.suites --seconds 600    all that the real control plane passed, in shards one after the other
 
 ``../shared/e2e/real.txt`` tells what a real control plane of v1.36.3 with three nodes of KWOK answered: outcome,
-seconds and name of each test of [Conformance]. KWOK runs no containers, so what passes there needs none.
+seconds and name of each test of [Conformance]. ``beyond.txt`` tells the same of others, chosen by hand: those without
+[Slow], [Disruptive] and gates that are off by default, which need neither a cloud nor a network between pods. KWOK runs
+no containers, so what passes there needs none.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 import signal
@@ -24,6 +27,7 @@ from typing import NamedTuple
 from kemu.emulated.real import executables
 
 REAL = Path(__file__).resolve().parents[2].parent / "shared" / "e2e" / "real.txt"
+BEYOND = Path(__file__).with_name("beyond.txt")
 VERSION = "v1.36.3"
 UP_S = 60.0
 
@@ -43,10 +47,10 @@ class Real(NamedTuple):
     name: str
 
 
-def real() -> list[Real]:
-    """Raises FileNotFoundError where it is not beside the project."""
+def real(*files: Path) -> list[Real]:
+    """Of all files, unless some are named. Raises FileNotFoundError where one is not beside the project."""
     found = []
-    for line in REAL.read_text().splitlines():
+    for line in "".join(file.read_text() for file in files or (REAL, BEYOND)).splitlines():
         outcome, seconds, name = line.split(None, 2)
         found.append(Real(outcome, float(seconds), name.strip()))
     return found
@@ -60,15 +64,23 @@ def binary() -> Path:
     return found
 
 
-def wanted(most_s: float, *, serial: bool) -> list[str]:
+def kubectl() -> str:
+    """That of the same version, if ``../shared/tools/kube build kubectl`` has built it; else whichever is on the
+    PATH."""
+    found = executables.cache() / f"kubectl-{VERSION.replace('v1', 'v0')}"
+    return str(found) if found.is_file() else "kubectl"
+
+
+def wanted(most_s: float, *files: Path, serial: bool) -> list[str]:
     """Names of the tests that passed on the real control plane within so many seconds each. ``serial``: those that want
     a cluster of their own, or the others."""
     return [
         one.name
-        for one in real()
+        for one in real(*files)
         if one.outcome == "passed"
         and one.seconds <= most_s
         and one.name not in ARGUED
+        and (kubectl() != "kubectl" or "kuberc" not in one.name)  # a command that older ones do not have
         and ("[Serial]" in one.name) is serial
     ]
 
@@ -94,6 +106,7 @@ def run(names: Sequence[str], folder: Path, seconds: float) -> dict[str, str]:
     with cluster(folder / "run") as kubeconfig:
         command = [
             *(str(binary()), "--provider=skeleton", "--kubeconfig", str(kubeconfig), "--num-nodes=3"),
+            f"--kubectl-path={kubectl()}",
             *("--disable-log-dump", f"--ginkgo.focus={focus}", f"--ginkgo.timeout={seconds:.0f}s", "--ginkgo.no-color"),
             f"--ginkgo.junit-report={report}",
         ]
@@ -118,8 +131,12 @@ def outcomes(report: Path) -> dict[str, str]:
 
 def _name(text: str) -> str:
     """Without what the framework adds."""
-    text = text.removeprefix("[It] ")
+    text = _LABELS.sub("", text.removeprefix("[It] "))
     return text.partition(" [Conformance]")[0].strip()
+
+
+_LABELS = re.compile(r" \[sig-[^\[\]]*\]$")
+"""``[sig-node, NodeConformance]``"""
 
 
 def main() -> int:
@@ -129,9 +146,9 @@ def main() -> int:
     failed: dict[str, str] = {}
     count = 0
     with tempfile.TemporaryDirectory(prefix="kemu-e2e-") as folder:
-        for serial in (False, True):
-            names = wanted(float("inf"), serial=serial)
-            found = run(names, Path(folder) / ("serial" if serial else "parallel"), options.seconds)
+        for file, serial in itertools.product((REAL, BEYOND), (False, True)):
+            names = wanted(float("inf"), file, serial=serial)
+            found = run(names, Path(folder) / f"{file.stem}-{'serial' if serial else 'parallel'}", options.seconds)
             count += len(found)
             failed |= {name: outcome for name, outcome in found.items() if outcome != "passed"}
     print(f"{count - len(failed)} of {count} tests pass that pass on a real control plane")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e import suites
 
-SHARDS = 2
+SHARDS = 3
 MOST_S = 3.0
 SHARD_S = 600.0
 

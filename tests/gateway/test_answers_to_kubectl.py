@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kemu.emulated.gateway.requests import envelopes
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster, pod
 
@@ -65,13 +66,20 @@ def test_an_update_creates_leases_and_has_the_name_of_its_url() -> None:
     gateway_cluster.run(main)
 
 
-def test_openapi_v2_is_there_and_empty() -> None:
+def test_openapi_v2_in_both_forms() -> None:
     async def main(cluster: Cluster) -> None:
         media = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
         asked = {"accept": "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"}
         answer = await cluster.http.get("/openapi/v2", headers=asked)
         assert answer.headers["content-type"] == media
-        assert b"2.0" in answer.content
-        assert (await cluster.http.get("/openapi/v2")).json()["swagger"] == "2.0"
+        swagger = (await cluster.http.get("/openapi/v2")).json()
+        assert swagger["swagger"] == "2.0"
+        # ``Document{definitions: Definitions{additional_properties: [NamedSchema{name, value}]}}`` of gnostic.
+        fields = envelopes.fields(answer.content, 0)
+        assert fields[0] == (1, b"2.0")
+        named = [dict(envelopes.fields(one, 0)) for _, one in envelopes.fields(dict(fields)[9], 0)]
+        assert [one[1].decode() for one in named] == list(swagger["definitions"])
+        pod = next(one[2] for one in named if one[1] == b"io.k8s.api.core.v1.Pod")
+        assert b'[{"group": "", "kind": "Pod", "version": "v1"}]' in pod
 
     gateway_cluster.run(main)

@@ -56,6 +56,10 @@ def test_answers_name_schema_and_level() -> None:
         leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
         assert await flow("admin", "/api/v1/pods") == ("exempt", "exempt")
         assert await flow("alice", "/api/v1/pods") == ("global-default", "global-default")
+        assert await flow("alice", "/version") == ("global-default", "global-default")
+        seats = (await cluster.http.get("/metrics", headers=bearer("admin"))).text
+        for level, number in (("catch-all", 13), ("exempt", 0), ("workload-low", 245)):
+            assert f'apiserver_flowcontrol_nominal_limit_seats{{priority_level="{level}"}} {number}\n' in seats
         assert await flow("", "/api/v1/pods") == ("global-default", "global-default")  # refused, but classified
         assert await flow("node", "/api/v1/nodes/n") == ("system-node-high", "node-high")
         assert await flow("node", "/api/v1/pods") == ("system-nodes", "system")

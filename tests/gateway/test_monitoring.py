@@ -20,14 +20,41 @@ def test_a_gateway_without_its_server_lives_but_is_not_ready() -> None:
         http = cluster.http
         for path in ("/healthz", "/livez", "/readyz", "/livez/ping"):
             assert (await http.get(path)).text == "ok", path
-        verbose = await http.get("/readyz?verbose")
-        assert verbose.text == "[+]ping ok\n[+]apiserver-0 ok\nreadyz check passed\n"
+        verbose = (await http.get("/readyz?verbose=1")).text.splitlines()
+        wanted = {"[+]ping ok", "[+]etcd ok", "[+]poststarthook/bootstrap-controller ok", "[+]apiserver-0 ok"}
+        assert wanted <= set(verbose)
+        assert verbose[-1] == "readyz check passed"
         assert (await http.get("/livez/nosuch")).status_code == 404
         cluster.host.crash("apiserver/0")
         assert (await http.get("/livez")).status_code == 200
         unready = await http.get("/readyz")
         assert unready.status_code == 500
         assert "[-]apiserver-0 failed: apiserver/0 is not reachable" in unready.text
+        assert "[-]etcd-readiness failed: apiserver/0 is not reachable" in unready.text
+
+    gateway_cluster.run(main)
+
+
+def test_checks_as_metrics() -> None:
+    async def main(cluster: Cluster) -> None:
+        text = (await cluster.http.get("/metrics/slis")).text
+        for check, kind in (("etcd", "healthz"), ("ping", "livez"), ("apiserver-0", "readyz")):
+            assert f'kubernetes_healthcheck{{name="{check}",type="{kind}"}} 1\n' in text
+
+    gateway_cluster.run(main)
+
+
+def test_a_deadline_that_is_none() -> None:
+    async def main(cluster: Cluster) -> None:
+        for text, why in (("invalid", "invalid duration"), ("5", "missing unit in duration")):
+            for path in ("/version", PODS):
+                answer = await cluster.http.get(f"{path}?timeout={text}")
+                message = f'invalid timeout specified in the request URL - time: {why} "{text}"'
+                assert (answer.status_code, answer.json()["message"]) == (400, message)
+        for text in ("", "0s", "-1s", "3m"):
+            assert (await cluster.http.get(f"/version?timeout={text}")).status_code == 200
+        watch = await cluster.http.get(f"{PODS}?watch=1&timeoutSeconds=1&timeout=invalid")
+        assert watch.status_code == 200
 
     gateway_cluster.run(main)
 

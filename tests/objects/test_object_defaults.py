@@ -60,6 +60,15 @@ def test_what_is_given_stays() -> None:
     assert pod["containers"][0]["imagePullPolicy"] == "Never"
 
 
+def test_a_negative_grace_period_of_a_pod_is_a_second() -> None:
+    assert (
+        defaulted("Pod", spec={"containers": [], "terminationGracePeriodSeconds": -1})["spec"][
+            "terminationGracePeriodSeconds"
+        ]
+        == 1
+    )
+
+
 @pytest.mark.parametrize(
     ("image", "policy"),
     [

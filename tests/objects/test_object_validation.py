@@ -376,6 +376,15 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
                 )
             ],
         ),
+        (
+            {"spec__hostnameOverride": "Not." + 61 * "x", "spec__hostNetwork": True, "spec__setHostnameAsFQDN": True},
+            [
+                "spec.hostnameOverride: Forbidden: may not be specified when setHostnameAsFQDN is true",
+                "spec.hostnameOverride: Forbidden: may not be specified when hostNetwork is true",
+                "spec.hostnameOverride: Too long: may not be more than 64 bytes",
+                f'spec.hostnameOverride: Invalid value: "Not.{61 * "x"}": {SUBDOMAIN}',
+            ],
+        ),
     ],
 )
 def test_pods_that_are_refused(changes: dict[str, Any], expected: list[str]) -> None:
@@ -528,6 +537,14 @@ def test_the_rest_of_a_pod_may_not_change(changes: dict[str, Any], field: str) -
         "Forbidden: pod updates may not change fields other than `spec.containers[*].image`"
     )
     assert cause.message.endswith(f"changed: `spec.{field}`")
+
+
+def test_what_go_does_not_tell_apart_is_no_change() -> None:
+    probe = {"httpGet": {"port": 80, "host": ""}, "initialDelaySeconds": 0}
+    old = object_with(POD, spec__containers__0__readinessProbe=probe)
+    new = object_with(POD, spec__containers__0__readinessProbe={"httpGet": {"port": 80}})
+    assert old != new
+    assert kinds.validate_update(new, old) == []
 
 
 def test_an_update_does_not_change_what_it_is_given() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import ssl
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +20,7 @@ from kemu.lab.up.embedded import Cluster
 
 CORE = "/api/v1/namespaces/default"
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
 FLOWS = "/apis/flowcontrol.apiserver.k8s.io/v1"
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 MERGE = {"content-type": "application/merge-patch+json"}
@@ -329,3 +331,96 @@ def test_containers_are_added_to_a_pod_that_runs(client: Client) -> None:
     )
     assert ended["status"]["ephemeralContainerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
     client.patch(f"{CORE}/pods/d", {"metadata": {"finalizers": None}})
+
+
+def undefined(kind: str, column: int, field: str, text: str) -> str:
+    return f"{kind}: ERROR: <input>:1:{column}: undefined field '{field}'\n | {text}\n | {'.' * (column - 1)}^\n"
+
+
+def mismatch(kind: str, column: int, types: str, text: str, operator: str = "==") -> str:
+    wrong = f"found no matching overload for '_{operator}_' applied to '({types})'"
+    return f"{kind}: ERROR: <input>:1:{column}: {wrong}\n | {text}\n | {'.' * (column - 1)}^\n"
+
+
+TEXTS = {
+    "object.spec.replicas > '1'": [
+        undefined("/v1, Kind=Event", 7, "spec", "object.spec.replicas > '1'"),
+        undefined("/v1, Kind=Pod", 12, "replicas", "object.spec.replicas > '1'"),
+        mismatch("apps/v1, Kind=Deployment", 22, "int, string", "object.spec.replicas > '1'", ">"),
+        undefined("events.k8s.io/v1, Kind=Event", 7, "spec", "object.spec.replicas > '1'"),
+    ],
+    "variables.number == 'x'": [mismatch("apps/v1, Kind=Deployment", 18, "int, string", "variables.number == 'x'")],
+    "has(object.kind) && params.data['x'] == 'y'": [],
+    "object.metadata.creationTimestamp == timestamp('2026-01-01T00:00:00Z')": [],
+    "object == oldObject": [],
+    "object.spec == 5": [
+        undefined("/v1, Kind=Event", 7, "spec", "object.spec == 5"),
+        mismatch("/v1, Kind=Pod", 13, "Pod.spec, int", "object.spec == 5"),
+        mismatch("apps/v1, Kind=Deployment", 13, "Deployment.spec, int", "object.spec == 5"),
+        undefined("events.k8s.io/v1, Kind=Event", 7, "spec", "object.spec == 5"),
+    ],
+}
+"""Expressions, and what the controller of kube-controller-manager v1.36.3 says about them; names of types have a
+number there, which is left out."""
+
+
+def test_policies_tell_which_expressions_do_not_suit_their_kinds(client: Client) -> None:
+    rule = {
+        "apiGroups": ["apps", ""],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["deployments", "pods", "*/scale", "events"],
+    }
+    spec = {
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": {"resourceRules": [rule]},
+        "variables": [{"name": "number", "expression": "object.spec.replicas"}],
+        "validations": [{"expression": text} for text in TEXTS],
+    }
+    body = {"metadata": {"name": "types.example.com"}, "spec": spec}
+    client.post(POLICIES, body)
+    found = client.until(f"{POLICIES}/types.example.com", lambda found: "typeChecking" in found["status"])["status"]
+    assert found["observedGeneration"] == 1
+    warnings = {
+        one["fieldRef"]: re.sub(r"(Pod|Deployment)\d+", r"\1", one["warning"])
+        for one in found["typeChecking"]["expressionWarnings"]
+    }
+    wanted = {
+        f"spec.validations[{index}].expression": "\n".join(lines) for index, lines in enumerate(TEXTS.values()) if lines
+    }
+    assert warnings == wanted
+    client.patch(f"{POLICIES}/types.example.com", {"spec": {"validations": [{"expression": "object == oldObject"}]}})
+    found = client.until(f"{POLICIES}/types.example.com", lambda found: found["status"]["observedGeneration"] == 2)
+    assert found["status"]["typeChecking"] == {}
+
+
+def test_claims_get_volumes_of_their_class_of_attributes(client: Client) -> None:
+    def volume(name: str, attributes: str) -> None:
+        spec = {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "csi": {"driver": "csi.example.com", "volumeHandle": name},
+            "volumeAttributesClassName": attributes,
+        }
+        client.post("/api/v1/persistentvolumes", {"metadata": {"name": name}, "spec": spec})
+
+    volume("silver", "silver")
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "",
+        "resources": {"requests": {"storage": "1Gi"}},
+        "volumeAttributesClassName": "gold",
+    }
+    claims = f"{CORE}/persistentvolumeclaims"
+    client.post(claims, {"metadata": {"name": "data"}, "spec": spec})
+    client.cluster.step(1)
+    assert client.get(f"{claims}/data")["status"] == {"phase": "Pending"}
+    answer = client.http.patch(f"{claims}/data", json={"spec": {"volumeAttributesClassName": "silver"}}, headers=MERGE)
+    assert answer.status_code == 422
+    volume("gold", "gold")
+    client.cluster.step(15)  # the resync of the volume controller
+    found = client.until(f"{claims}/data", lambda found: found["status"]["phase"] == "Bound")
+    assert (found["spec"]["volumeName"], found["status"]["currentVolumeAttributesClassName"]) == ("gold", "gold")
+    client.patch(f"{claims}/data", {"spec": {"volumeAttributesClassName": "silver"}})
+    answer = client.http.patch(f"{claims}/data", json={"spec": {"volumeAttributesClassName": None}}, headers=MERGE)
+    assert "update to nil is forbidden when status.currentVolumeAttributesClassName is not nil" in answer.text

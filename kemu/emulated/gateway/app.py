@@ -61,6 +61,8 @@ DEPRECATED = {
 }
 """What clients are told of a kind (``APILifecycleDeprecated``)."""
 _READS = ("GET", "HEAD", "OPTIONS")
+_LASTING = frozenset(("watch", "attach", "exec", "log", "portforward", "proxy"))
+"""Verbs and subresources of requests that know no deadline."""
 
 
 class Gateway:
@@ -121,9 +123,9 @@ class Gateway:
         info = request.info
         if info.problem is not None:
             raise info.problem
+        if info.verb not in _LASTING and (info.parts is None or info.parts.subresource not in _LASTING):
+            calls.patience_s(request)
         number = self._backends.number(info.server)
-        if request.path.rstrip("/") == "/version":
-            return discoveries.version()
         found = await monitoring.health(request, self._backends)
         if found is not None:
             return found
@@ -133,10 +135,14 @@ class Gateway:
         request.user = await impersonations.impersonated(user, request.impersonation(), backend.allows)
         asked.flow = await self._flows.headers(request, backend)
         path = info.parts
+        if request.path.rstrip("/") == "/version":
+            return discoveries.version()
         if path is None:
             await backend.require_path(request.user, info.verb, request.path)
             if request.path == "/metrics":
-                return self._metrics.response(self._streams.count())
+                return self._metrics.response(self._streams.count(), self._flows.seats)
+            if request.path == "/metrics/slis":
+                return await monitoring.indicators(self._backends)
             if self._settings.accounts is not None and (found := discoveries.issuer(request, self._settings.accounts)):
                 return found
             document = await discoveries.document(request, backend)

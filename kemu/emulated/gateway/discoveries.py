@@ -46,9 +46,6 @@ _AGGREGATED: dict[str, Callable[[Sequence[Version]], dict[str, Any]]] = {
 
 
 _V2_MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-_V2 = b"\n\x032.0\x12\x15\n\nKubernetes\x12\x07v1.36.3"
-"""OpenAPI v2 without definitions: ``Document{swagger, info{title, version}}`` in the protobuf of gnostic. kubectl
-asks for it when version 3 has no such kind, and then says that the kind is not known."""
 
 
 def version() -> Response:
@@ -79,9 +76,11 @@ async def document(request: Request, backend: Backend) -> Response:
     elif path.startswith(openapi.ROOT):
         return await _schema(request, path, backend, await custom.definitions(backend))
     elif path == "/openapi/v2":
+        definitions = await custom.definitions(backend)
         if "proto-openapi" in request.headers.get("accept", ""):
-            return _tagged(request, _V2_MEDIA, _V2, tag_of(_V2))
-        swagger = openapi.swagger(await custom.definitions(backend))
+            packed_swagger = openapi.packed_swagger(definitions)
+            return _tagged(request, _V2_MEDIA, packed_swagger, tag_of(packed_swagger))
+        swagger = openapi.swagger(definitions)
         return _tagged(request, negotiation.JSON, swagger, tag_of(swagger))
     else:
         body = _legacy(path, () if path.startswith("/api/") else await custom.versions(backend))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from kemu.emulated.apiserver.flows import SEATS
 from kemu.emulated.gateway.answers.responses import Header
 from kemu.emulated.gateway.backends import Backend, Refused
 from kemu.emulated.gateway.requests.messages import Request
@@ -46,6 +47,8 @@ class Flows:
         self._schemas: list[tuple[flowcontrol_v1_pb2.FlowSchema, Sequence[Header]]] = []
         """In the order in which they are asked, with the headers of their requests."""
         self._known: dict[_Digest, Sequence[Header]] = {}
+        self.seats: Mapping[str, int] = {}
+        """Of each priority level, by name: its share of all seats."""
         self._read_ns: int | None = None
         self._reading: asyncio.Task[None] | None = None
 
@@ -78,11 +81,10 @@ class Flows:
     async def _read(self, backend: Backend) -> None:
         self._read_ns = self._clock.now_ns()
         with contextlib.suppress(Refused, ApiError):
-            levels = await self._list(backend, "prioritylevelconfigurations")
-            uids = {
-                one.metadata.name: one.metadata.uid
-                for one in map(flowcontrol_v1_pb2.PriorityLevelConfiguration.FromString, levels)
-            }
+            listed = await self._list(backend, "prioritylevelconfigurations")
+            levels = list(map(flowcontrol_v1_pb2.PriorityLevelConfiguration.FromString, listed))
+            uids = {one.metadata.name: one.metadata.uid for one in levels}
+            self.seats = _seats(levels)
             schemas = list(map(flowcontrol_v1_pb2.FlowSchema.FromString, await self._list(backend, "flowschemas")))
             schemas.sort(key=lambda one: (one.spec.matchingPrecedence, one.metadata.name))
             self._schemas = [
@@ -97,6 +99,16 @@ class Flows:
         request = api_pb2.ListRequest(resource=api_pb2.Resource(resource=plural))
         found: Sequence[bytes] = (await backend.call("List", request, identities.ADMINISTRATOR)).items
         return found
+
+
+def _seats(levels: Sequence[flowcontrol_v1_pb2.PriorityLevelConfiguration]) -> dict[str, int]:
+    """Nominal ones (``updateConcurrencyLocked``): each level's share of the seats of an API server, rounded up."""
+    shares = {
+        one.metadata.name: (one.spec.exempt if one.spec.type == "Exempt" else one.spec.limited).nominalConcurrencyShares
+        for one in levels
+    }
+    whole = sum(shares.values()) or 1
+    return {name: -(-SEATS * share // whole) for name, share in shares.items()}
 
 
 def _digest(request: Request) -> _Digest:

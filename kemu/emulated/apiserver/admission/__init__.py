@@ -3,6 +3,7 @@
     namespaces                     NamespaceLifecycle: the namespace must exist and not be terminating
     anti_affinity_topologies       LimitPodHardAntiAffinityTopology: required anti-affinity by node only; off by default
     node_restrictions              NodeRestriction: a kubelet changes its own Node and the pods on it
+    ingresses                      DefaultIngressClass
     limit_ranges                   LimitRanger: defaults and bounds of what containers, pods and claims ask for
     priority                       Priority: class name → value and preemption policy; one global default
     tolerations                    DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
@@ -42,6 +43,7 @@ from kemu.emulated.apiserver.admission.external.attributes import ASKING, CREATE
 from kemu.emulated.apiserver.admission.identities.certificates import Certificates
 from kemu.emulated.apiserver.admission.identities.role_escalations import RoleEscalations
 from kemu.emulated.apiserver.admission.identities.service_accounts import ServiceAccount
+from kemu.emulated.apiserver.admission.ingresses import DefaultIngressClass
 from kemu.emulated.apiserver.admission.limit_ranges import LimitRanger
 from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
@@ -71,6 +73,7 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "DefaultStorageClass": DefaultStorageClass,
     "StorageObjectInUseProtection": StorageObjectInUseProtection,
     "RuntimeClass": RuntimeClass,
+    "DefaultIngressClass": DefaultIngressClass,
     "ResourceQuota": ResourceQuota,
 }
 """In the order in which they run."""

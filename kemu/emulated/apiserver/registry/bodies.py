@@ -64,6 +64,7 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> tupl
     if wrong:
         why = go_decoding.of_json(name, plain) if name is not None else None
         raise BadRequest(f"{what}: {why or '; '.join(str(problem) for problem in wrong)}")
+    go_values.trim(obj)
     if name is not None and content_type == JSON and (problems or more):
         return obj, judged(go_decoding.strict(name, plain), level, what)
     return obj, judged([*problems, *unknown(more)], level, what)

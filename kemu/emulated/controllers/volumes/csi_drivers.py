@@ -126,7 +126,7 @@ class CsiDrivers(controllers.Controller):
         self._making[uid] = (driver.name, segment or (), size)
         try:
             await self._take(driver, "provision")
-            failure = self._failure(driver, segment, uid)
+            failure = self._failure(driver, segment, uid) or await self._attributes_failure(claim, driver)
             if failure:
                 self.env.log(ProvisioningFailed(claim=key, uid=uid, driver=driver.name, start=started_ns, why=failure))
                 text = f'failed to provision volume with StorageClass "{storage_class.metadata.name}": {failure}'
@@ -154,6 +154,19 @@ class CsiDrivers(controllers.Controller):
         left = self._room_in(driver, segment, uid)
         if left is not None and left < self._making[uid][2]:
             return "rpc error: code = ResourceExhausted desc = no capacity left"
+        return ""
+
+    async def _attributes_failure(self, claim: core_v1_pb2.PersistentVolumeClaim, driver: volume_drivers.Driver) -> str:
+        """Why the volume cannot have the class of attributes that the claim wants; "" if it can."""
+        name = claim.spec.volumeAttributesClassName
+        if not name:
+            return ""
+        try:
+            found: Any = await self.client.get("volumeattributesclasses", name)
+        except errors.NotFound as error:
+            return error.message
+        if found.driverName != driver.name:
+            return f'VAC "{name}" is for driver "{found.driverName}", not "{driver.name}"'
         return ""
 
     async def _send_back(self, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
@@ -382,6 +395,8 @@ def _volume(
     spec.persistentVolumeReclaimPolicy = storage_class.reclaimPolicy
     spec.storageClassName = claims.class_of_claim(claim)
     spec.volumeMode = claim.spec.volumeMode or claims.FILESYSTEM
+    if claim.spec.volumeAttributesClassName:
+        spec.volumeAttributesClassName = claim.spec.volumeAttributesClassName
     claims.refer(spec.claimRef, claim)
     source = spec.persistentVolumeSource.csi
     source.driver, source.volumeHandle = driver.name, name

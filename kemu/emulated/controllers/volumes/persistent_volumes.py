@@ -411,6 +411,7 @@ class PersistentVolumeController(controllers.Controller):
         if volume is None:
             del status.accessModes[:]
             status.capacity.clear()
+            status.ClearField("currentVolumeAttributesClassName")
         else:
             del status.accessModes[:]
             status.accessModes.extend(volume.spec.accessModes)
@@ -418,6 +419,10 @@ class PersistentVolumeController(controllers.Controller):
                 status.capacity.clear()
                 for name in volume.spec.capacity:
                     status.capacity[name].string = volume.spec.capacity[name].string
+            if (claim.status.phase, phase) == (claims.PENDING, claims.BOUND):
+                status.ClearField("currentVolumeAttributesClassName")
+                if volume.spec.HasField("volumeAttributesClassName"):
+                    status.currentVolumeAttributesClassName = volume.spec.volumeAttributesClassName
         if changed.status == claim.status:
             return claim
         changed = await retries.patiently(self.env, lambda: self.client.update_status(changed))

@@ -55,11 +55,8 @@ def document(version: Version, found: Sequence[CustomResource]) -> bytes:
     paths: dict[str, Any] = {}
     for entry in version.entries:
         row = by_plural[entry.plural]
-        collection.found |= openapi.definitions(_schema(row), _kind(row))
+        add(collection, row)
         operations.add_entry(paths, _Of(version, entry, collection, row))
-    shared: tuple[Any, ...] = (meta_v1_pb2.ObjectMeta.DESCRIPTOR, meta_v1_pb2.ListMeta.DESCRIPTOR)
-    for descriptor in shared:
-        collection.refer(descriptor)
     whole = {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"},
@@ -67,6 +64,15 @@ def document(version: Version, found: Sequence[CustomResource]) -> bytes:
         "components": {"schemas": dict(sorted(collection.found.items()))},
     }
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def add(collection: Collection, row: CustomResource) -> str:
+    """Adds what is published of a custom kind, and what that refers to. Returns the reference to it."""
+    collection.found |= openapi.definitions(_schema(row), _kind(row))
+    shared: tuple[Any, ...] = (meta_v1_pb2.ObjectMeta.DESCRIPTOR, meta_v1_pb2.ListMeta.DESCRIPTOR)
+    for descriptor in shared:
+        collection.refer(descriptor)
+    return f"{schemas.REFERENCE}{_kind(row).name(row.kind)}"
 
 
 def definitions_v2(found: Rows) -> dict[str, Any]:

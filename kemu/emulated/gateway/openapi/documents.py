@@ -15,7 +15,7 @@ from typing import Any
 import kemu
 from kemu.emulated.gateway.discovery import catalogue
 from kemu.emulated.gateway.discovery.catalogue import Version
-from kemu.emulated.gateway.openapi import custom, operations, swaggers
+from kemu.emulated.gateway.openapi import custom, gnostics, operations, swaggers
 from kemu.emulated.gateway.openapi.schemas import Collection
 
 ROOT = "/openapi/v3"
@@ -70,12 +70,22 @@ def custom_document(name: str, served: tuple[Version, ...], definitions: tuple[b
 @lru_cache(4)
 def swagger(definitions: tuple[bytes, ...]) -> bytes:
     """OpenAPI v2: the schemas of all kinds, without operations."""
+    return _encoder.encode(_swagger(definitions)).encode()
+
+
+@lru_cache(4)
+def packed_swagger(definitions: tuple[bytes, ...]) -> bytes:
+    """As :func:`swagger`, in protobuf."""
+    return gnostics.document(_swagger(definitions))
+
+
+def _swagger(definitions: tuple[bytes, ...]) -> dict[str, Any]:
     collection = Collection()
     for version in versions():
         operations.paths(version, collection)
     found = swaggers.definitions(collection.found) | custom.definitions_v2(custom.rows(definitions))
     info = {"title": "Kubernetes", "version": "v1.36.3"}
-    return _encoder.encode({"swagger": "2.0", "info": info, "paths": {}, "definitions": found}).encode()
+    return {"swagger": "2.0", "info": info, "paths": {}, "definitions": found}
 
 
 def _document(version: Version) -> dict[str, Any]:

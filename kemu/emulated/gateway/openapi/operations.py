@@ -187,7 +187,7 @@ def _operation(
     names = parameters or _OF_METHOD.get(method, ())
     found: dict[str, Any] = {
         "description": f"{action or _ACTIONS[method]} {kind['kind']}",
-        "parameters": [_parameter(name) for name in names],
+        **({"parameters": [_parameter(name) for name in names]} if names else {}),
         "responses": {"200": _answer(of, "OK", answer), "401": {"description": "Unauthorized"}},
         "x-kubernetes-action": action or _ACTIONS[method],
         "x-kubernetes-group-version-kind": kind,

@@ -88,7 +88,7 @@ class Collection:
         reference = self.refer(descriptor)
         schema = self.found[name_of(descriptor)]
         if "x-kubernetes-group-version-kind" not in schema:
-            schema["properties"] = dict(sorted({**_head(), **schema["properties"]}.items()))
+            schema["properties"] = dict(sorted({**_head(), **schema.get("properties", {})}.items()))
             schema["x-kubernetes-group-version-kind"] = []
         named = group_version_kind(api_version, kind)
         if named not in schema["x-kubernetes-group-version-kind"]:
@@ -127,12 +127,10 @@ class Collection:
             field.json_name: self._property(field, fields.get(field.json_name), descriptions.short(name))
             for field in _fields(descriptor)
         }
-        schema: dict[str, Any] = {
-            **described,
-            "type": "object",
-            "properties": dict(sorted(properties.items())),
-        }
-        required = [field for field in schema["properties"] if field in fields and fields[field].is_required]
+        schema: dict[str, Any] = {**described, "type": "object"}
+        if properties:
+            schema["properties"] = dict(sorted(properties.items()))
+        required = [field for field in schema.get("properties", ()) if field in fields and fields[field].is_required]
         if required:
             schema["required"] = required
         if merges is not None and merges.is_atomic:

@@ -46,7 +46,7 @@ class Call(NamedTuple):
 
     async def ask(self, method: str, message: Message) -> Any:
         """One call of the API server's service. Raises :class:`kemu.emulated.gateway.backends.Refused`."""
-        return await self.backend.call(method, message, self.request.user, self._timeout_s())
+        return await self.backend.call(method, message, self.request.user, patience_s(self.request))
 
     async def look(self, method: str, message: Message) -> Any:
         """The same as the gateway itself, on behalf of a user who may have it. Raises Refused."""
@@ -78,17 +78,6 @@ class Call(NamedTuple):
         """Unix time in the cluster."""
         return self.clock.unix_ns() / SECOND_NS
 
-    def _timeout_s(self) -> float:
-        """What the client is ready to wait (``withRequestDeadline``). Raises :class:`kemu.errors.BadRequest`."""
-        text = self.request.query.text("timeout")
-        if not text:
-            return PATIENCE_S
-        try:
-            seconds = times.parse_duration(text) / SECOND_NS
-        except ValueError as error:
-            raise BadRequest(f"invalid timeout specified in the URL - {error}") from None
-        return min(seconds, PATIENCE_S) if seconds > 0 else PATIENCE_S
-
     def field_selector(self) -> str:
         """Field selector of a list or watch."""
         text = self.request.query.text("fieldSelector")
@@ -106,6 +95,19 @@ class Call(NamedTuple):
             field_validation=query.text("fieldValidation"),
             user_agent=self.request.agent,
         )
+
+
+def patience_s(request: Request) -> float:
+    """What the client is ready to wait (``parseTimeout``). Raises :class:`kemu.errors.BadRequest`."""
+    text = request.query.text("timeout")
+    if not text:
+        return PATIENCE_S
+    try:
+        seconds = times.parse_duration(text) / SECOND_NS
+    except ValueError:
+        what = "missing unit in duration" if text.isdecimal() else "invalid duration"
+        raise BadRequest(f'invalid timeout specified in the request URL - time: {what} "{text}"') from None
+    return min(seconds, PATIENCE_S) if seconds > 0 else PATIENCE_S
 
 
 def unknown_resource() -> NotFound:

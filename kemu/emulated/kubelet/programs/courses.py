@@ -195,9 +195,8 @@ def initial_files(pod: core_v1_pb2.Pod, container: core_v1_pb2.Container) -> Sto
     hosts = ["# Kubernetes-managed hosts file.", "127.0.0.1\tlocalhost", "::1\tlocalhost ip6-localhost ip6-loopback"]
     hosts += ["fe00::0\tip6-localnet", "fe00::0\tip6-mcastprefix", "fe00::1\tip6-allnodes", "fe00::2\tip6-allrouters"]
     if pod.status.podIP:
-        subdomain = (
-            f"{name}.{pod.spec.subdomain}.{pod.metadata.namespace}.svc.cluster.local\t" if pod.spec.subdomain else ""
-        )
+        has_domain = pod.spec.subdomain and not pod.spec.hostnameOverride
+        subdomain = f"{name}.{pod.spec.subdomain}.{pod.metadata.namespace}.svc.cluster.local\t" if has_domain else ""
         hosts.append(f"{pod.status.podIP}\t{subdomain}{name}")
     if pod.spec.hostAliases:
         hosts += ["", "# Entries added by HostAliases."]

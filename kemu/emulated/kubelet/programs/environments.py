@@ -213,6 +213,9 @@ def resource_of(
 
 
 def hostname(pod: core_v1_pb2.Pod) -> str:
+    """``GeneratePodHostNameAndDomain``."""
+    if pod.spec.hostnameOverride:
+        return str(pod.spec.hostnameOverride)
     if pod.spec.hostNetwork and pod.spec.nodeName:
         return str(pod.spec.nodeName)
     return str(pod.spec.hostname or pod.metadata.name)[:63].rstrip("-.")

@@ -132,12 +132,14 @@ class PodWorkers:
         self.reports.compare(worker, pod)
 
     def forget(self, pod: core_v1_pb2.Pod) -> None:
-        """The API server does not know the pod any more. Containers that still run are stopped all the same."""
+        """The API server does not know the pod any more. Containers that still run are stopped all the same; new pods
+        are admitted as if they were gone (``GetActivePods`` warns of it)."""
         worker = self.by_uid.get(pod.metadata.uid)
         if worker is None:
             return
         worker.removed = True
         self.reports.forget(worker)
+        self._uncount(worker)
         if worker.state == ENDED:
             self._forget_containers(worker)
             del self.by_uid[worker.uid]
@@ -252,6 +254,13 @@ class PodWorkers:
         if self.pressures is not None:
             self.pressures.take(worker)
 
+    def _uncount(self, worker: Worker) -> None:
+        """It no longer counts for the admission of others."""
+        if worker.claim is not None:
+            self.usage.remove(worker.claim)
+            worker.claim = None
+            self.allocations.remove(worker)
+
     def _release(self, worker: Worker) -> None:
         """Its containers are gone."""
         worker.state = ENDED
@@ -261,12 +270,9 @@ class PodWorkers:
         if worker.deadline_timer is not None:
             worker.deadline_timer.cancel()
             worker.deadline_timer = None
-        if worker.claim is not None:
-            self.usage.remove(worker.claim)
-            worker.claim = None
-            self.allocations.remove(worker)
-            if self.pressures is not None:
-                self.pressures.release(worker)
+        self._uncount(worker)
+        if self.pressures is not None:
+            self.pressures.release(worker)
         if worker.removed or worker.pod.metadata.HasField("deletionTimestamp") or worker.is_evicted:
             self._forget_containers(worker)
         if worker.on_gone:

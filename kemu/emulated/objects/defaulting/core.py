@@ -50,7 +50,8 @@ def _default_service(service: core_v1_pb2.Service) -> None:
         spec.type = "ClusterIP"
     if not spec.HasField("internalTrafficPolicy") and spec.type != "ExternalName":
         spec.internalTrafficPolicy = "Cluster"
-    if spec.type in ("NodePort", "LoadBalancer") and not spec.externalTrafficPolicy:
+    is_seen_from_outside = spec.type in ("NodePort", "LoadBalancer") or (spec.type == "ClusterIP" and spec.externalIPs)
+    if is_seen_from_outside and not spec.externalTrafficPolicy:
         spec.externalTrafficPolicy = "Cluster"
     if spec.type == "LoadBalancer" and not spec.HasField("allocateLoadBalancerNodePorts"):
         spec.allocateLoadBalancerNodePorts = True

@@ -37,6 +37,8 @@ def _filled_in(spec_bytes: bytes) -> bytes:
         _default_pod_resources(pod)
     if not spec.HasField("enableServiceLinks"):
         spec.enableServiceLinks = True
+    if spec.terminationGracePeriodSeconds < 0:
+        spec.terminationGracePeriodSeconds = 1  # as Kubernetes decodes pods, but not their templates
     if spec.hostNetwork:
         for containers in (spec.containers, spec.initContainers):
             for container in containers:

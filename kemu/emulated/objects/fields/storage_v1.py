@@ -11,16 +11,14 @@ ACCEPTED: tuple[str, ...] = (
 """Kinds that scenarios may hold."""
 
 _NO_CONTENT = "volumes have no content, so that none can be filled with another's"
-_NO_ATTRIBUTES = "kemu has no controller that changes the attributes of volumes"
 
 SORTS: dict[str, Sort] = {
     **message("PersistentVolume", parts="metadata spec status"),
     **message(
         "PersistentVolumeSpec",
         acts="capacity persistentVolumeSource accessModes claimRef persistentVolumeReclaimPolicy storageClassName "
-        "volumeMode nodeAffinity",
+        "volumeMode nodeAffinity volumeAttributesClassName",
         harmless={Reason.CONTAINERS: "mountOptions"},
-        refused={"volumeAttributesClassName": _NO_ATTRIBUTES},
     ),
     **message(
         "PersistentVolumeStatus",
@@ -30,20 +28,16 @@ SORTS: dict[str, Sort] = {
     **message("PersistentVolumeClaim", parts="metadata spec status"),
     **message(
         "PersistentVolumeClaimSpec",
-        acts="accessModes selector resources volumeName storageClassName volumeMode",
+        acts="accessModes selector resources volumeName storageClassName volumeMode volumeAttributesClassName",
         refused={
             "dataSource": _NO_CONTENT,
             "dataSourceRef": _NO_CONTENT,
-            "volumeAttributesClassName": _NO_ATTRIBUTES,
         },
     ),
     **message(
         "PersistentVolumeClaimStatus",
-        acts="phase accessModes capacity",
-        harmless={
-            Reason.RECORDED: "conditions allocatedResources allocatedResourceStatuses "
-            "currentVolumeAttributesClassName modifyVolumeStatus",
-        },
+        acts="phase accessModes capacity currentVolumeAttributesClassName modifyVolumeStatus",
+        harmless={Reason.RECORDED: "conditions allocatedResources allocatedResourceStatuses"},
     ),
     **message(
         "StorageClass",

@@ -12,7 +12,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.emulated.objects.amounts import quantities
-from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.conversion import convert, go_values
 from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.templates import types
@@ -39,7 +39,9 @@ def template_of(data: bytes) -> core_v1_pb2.PodTemplateSpec:
     """The template that a patch holds. Raises ValueError."""
     document = json.loads(data)["spec"]["template"]
     document.pop("$patch", None)
-    return convert.from_json(core_v1_pb2.PodTemplateSpec, document)
+    found = convert.from_json(core_v1_pb2.PodTemplateSpec, document)
+    go_values.trim(found)
+    return found
 
 
 def _struct(name: str, message: Message | None) -> dict[str, Any]:

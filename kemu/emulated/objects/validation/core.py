@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kemu.emulated.objects import names, selectors
-from kemu.emulated.objects.validation import checks, finalizers, placement
+from kemu.emulated.objects.validation import checks, finalizers, networks, placement
 from kemu.emulated.objects.validation.amounts import any_resource_name, check_amounts
 from kemu.emulated.objects.validation.causes import forbidden, invalid, required, too_long
-from kemu.emulated.objects.validation.metadata import check_label_key, check_labels
+from kemu.emulated.objects.validation.metadata import check_label_key
 from kemu.emulated.objects.validation.pod_specs import pods, templates
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
@@ -75,16 +75,6 @@ def _check_event(event: core_v1_pb2.Event, found: list[Cause]) -> None:
             found.append(required(field))
         if len(text.encode()) > limit:
             found.append(invalid(field, "", f"can have at most {limit} characters"))
-
-
-def _check_service(service: core_v1_pb2.Service, found: list[Cause]) -> None:
-    spec = service.spec
-    check_labels(spec.selector, "spec.selector", found)
-    checks.listed(spec.type, "spec.type", "core.v1.ServiceType", found)
-    if not spec.ports and spec.clusterIP != "None" and spec.type != "ExternalName":
-        found.append(required("spec.ports"))
-    for index, port in enumerate(spec.ports):
-        checks.port(port.port, f"spec.ports[{index}].port", found)
 
 
 def _check_replication_controller(controller: core_v1_pb2.ReplicationController, found: list[Cause]) -> None:
@@ -173,7 +163,7 @@ RULES = {
         _check_namespace, _check_namespace_update, _check_namespace_status, name_rule=names.dns_label
     ),
     core_v1_pb2.Event: Rules(_check_event),
-    core_v1_pb2.Service: Rules(_check_service, name_rule=names.dns_1035_label),
+    core_v1_pb2.Service: Rules(networks.check_service, networks.check_service_update, name_rule=names.dns_1035_label),
     core_v1_pb2.ReplicationController: Rules(_check_replication_controller),
     core_v1_pb2.ConfigMap: Rules(_check_config_map, _check_config_map_update),
     core_v1_pb2.Secret: Rules(_check_secret, _check_secret_update),

@@ -8,7 +8,7 @@ from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
-from kemu.emulated.objects.validation import checks, placement
+from kemu.emulated.objects.validation import checks, networks, placement
 from kemu.emulated.objects.validation.amounts import check_overhead
 from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import check_label_selector, check_labels
@@ -359,7 +359,7 @@ RULES = {
     node_v1_pb2.RuntimeClass: Rules(_check_runtime_class, checks.fixed("handler")),
     networking_v1_pb2.Ingress: Rules(),
     networking_v1_pb2.IngressClass: Rules(update=checks.fixed("spec.controller")),
-    networking_v1_pb2.NetworkPolicy: Rules(),
+    networking_v1_pb2.NetworkPolicy: Rules(networks.check_policy),
     rbac_v1_pb2.Role: Rules(name_rule=names.path_segment),
     rbac_v1_pb2.RoleBinding: Rules(update=_FIXED_ROLE, name_rule=names.path_segment),
     rbac_v1_pb2.ClusterRole: Rules(name_rule=names.path_segment),

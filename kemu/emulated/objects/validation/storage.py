@@ -36,8 +36,10 @@ def check_claim_spec(spec: core_v1_pb2.PersistentVolumeClaimSpec, path: str, fou
         _check_positive(spec.resources.requests["storage"].string, size, found)
     checks.name(spec.storageClassName, f"{path}.storageClassName", names.dns_subdomain, found)
     checks.supported(spec.volumeMode, f"{path}.volumeMode", _VOLUME_MODE, found)
+    checks.name(spec.volumeAttributesClassName, f"{path}.{_ATTRIBUTES}", names.dns_subdomain, found)
 
 
+_ATTRIBUTES = "volumeAttributesClassName"
 _FIXED_MODE = checks.fixed("volumeMode")
 
 
@@ -59,6 +61,9 @@ def _check_claim_update(
         before.storageClassName = after.storageClassName
     if new.status.phase == "Bound" and "storage" in after.resources.requests:
         after.resources.requests["storage"].string = before.resources.requests["storage"].string
+    if new.status.phase == "Bound":
+        for spec in (after, before):
+            spec.ClearField(_ATTRIBUTES)
     if after != before:
         text = (
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
@@ -76,6 +81,20 @@ def _check_claim_update(
             text = "field can not be less than status.capacity"
             found.append(forbidden("spec.resources.requests.storage", text))
     _FIXED_MODE(new.spec, old.spec, found)
+    _check_attributes_update(new, old, found)
+
+
+def _check_attributes_update(
+    new: core_v1_pb2.PersistentVolumeClaim, old: core_v1_pb2.PersistentVolumeClaim, found: list[Cause]
+) -> None:
+    """A class that a volume has got is not given up."""
+    if not old.status.HasField("currentVolumeAttributesClassName") or new.spec.volumeAttributesClassName:
+        return
+    has = new.spec.HasField(_ATTRIBUTES)
+    if has != old.spec.HasField(_ATTRIBUTES) or old.spec.volumeAttributesClassName:
+        what = "empty string" if has else "nil"
+        text = f"update to {what} is forbidden when status.currentVolumeAttributesClassName is not nil"
+        found.append(forbidden(f"spec.{_ATTRIBUTES}", text))
 
 
 # Volumes ------------------------------------------------------------------------------------------------------------
@@ -120,6 +139,14 @@ def _check_volume(volume: core_v1_pb2.PersistentVolume, found: list[Cause]) -> N
             found.append(required("spec.csi.volumeHandle"))
     checks.name(spec.storageClassName, "spec.storageClassName", names.dns_subdomain, found)
     checks.supported(spec.volumeMode, "spec.volumeMode", _VOLUME_MODE, found)
+    if spec.HasField(_ATTRIBUTES):
+        path = f"spec.{_ATTRIBUTES}"
+        if spec.volumeAttributesClassName:
+            checks.name(spec.volumeAttributesClassName, path, names.dns_subdomain, found)
+        else:
+            found.append(required(path, "an empty string is disallowed"))
+        if not source.HasField("csi"):
+            found.append(required("spec.csi", f"has to be specified when using {_ATTRIBUTES}"))
 
 
 def _check_volume_update(
@@ -134,6 +161,8 @@ def _check_volume_update(
     if old.spec.HasField("nodeAffinity") and new.spec.nodeAffinity != old.spec.nodeAffinity:
         text = "field is immutable, except for updating from beta label to GA"
         found.append(invalid("nodeAffinity", new.spec.nodeAffinity, text))
+    if old.spec.HasField(_ATTRIBUTES) and not new.spec.HasField(_ATTRIBUTES):
+        found.append(forbidden(f"spec.{_ATTRIBUTES}", "update from non-nil value to nil is forbidden"))
 
 
 # The group storage.k8s.io -------------------------------------------------------------------------------------------

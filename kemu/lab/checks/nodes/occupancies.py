@@ -257,6 +257,14 @@ class Occupancy(Fold):
                 # Taken again when the kubelet came back: perhaps before those which it takes whatever fits.
                 self._compare(time_ns, pod.name, node, resource, self._taken_unasked(node, resource))
 
+    def _of_gone(self, node: str, resource: str) -> int:
+        """What pods have whose objects are gone, and that have not ended yet: kubelets do not count them."""
+        return sum(
+            1 if resource == "pods" else self._running[uid][1].get(resource, 0)
+            for uid in self._on(node)
+            if self._pods[uid].is_gone
+        )
+
     def _taken_unasked(self, node: str, resource: str) -> int:
         """What the critical pods have that came back with the kubelet."""
         back = self._again[node]
@@ -274,6 +282,8 @@ class Occupancy(Fold):
             return  # The kubelet overlooks what its node does not have (``removeMissingExtendedResources``).
         room = max([allocatable.get(resource, 0) for _, allocatable in views])
         used = self._used[node][resource] - unasked
+        if used > room:
+            used -= self._of_gone(node, resource)
         if used > room:
             self.overcommitted.append(
                 f"{seconds(time_ns)}: {who} on {node} makes {used} of {resource} in use, of {room} allocatable"

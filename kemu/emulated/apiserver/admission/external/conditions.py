@@ -55,7 +55,7 @@ class Failed(KemuError):
 
 
 @lru_cache(1)
-def _types() -> dict[str, Any]:
+def request_types() -> dict[str, Any]:
     """``BuildRequestType`` and ``BuildNamespaceType``."""
     from kemu.emulated.cel import types
 
@@ -121,7 +121,7 @@ def environment(has_params: bool, has_authorizer: bool, patches: bool = False) -
     """What expressions may name, where nothing is known of the objects."""
     from kemu.emulated import cel
 
-    variables = dict(_types())
+    variables = dict(request_types())
     if has_params:
         variables["params"] = cel.types.DYN
     if has_authorizer:

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities, requests
+from kemu.emulated.objects.conversion import go_values
 from kemu.emulated.objects.validation import checks, storage
 from kemu.emulated.objects.validation.amounts import (
     check_overhead,
@@ -21,7 +22,7 @@ from kemu.emulated.objects.validation.amounts import (
     check_requirements,
     container_resource_name,
 )
-from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_found, required
+from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_found, required, too_long
 from kemu.emulated.objects.validation.metadata import check_label_key, check_labels
 from kemu.emulated.objects.validation.placement import check_affinity, check_gates, check_spread, check_tolerations
 from kemu.emulated.objects.validation.pod_specs.probes import check_probes, check_readiness_gates
@@ -35,6 +36,7 @@ _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _MAX_INT32 = 2**31 - 1
+_LONGEST_HOSTNAME = 64
 
 _PODS_MAY_CHANGE = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -90,6 +92,8 @@ def check_pod_spec(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause], cla
         check_label_key(gate.conditionType, f"{path}.readinessGates[{index}].conditionType", found)
     for field in ("nodeName", "priorityClassName", "serviceAccountName", "runtimeClassName"):
         checks.name(getattr(spec, field), f"{path}.{field}", names.dns_subdomain, found)
+    if spec.HasField("hostnameOverride"):
+        _check_hostname_override(spec, f"{path}.hostnameOverride", found)
     for field in ("hostname", "subdomain"):
         checks.name(getattr(spec, field), f"{path}.{field}", names.dns_label, found)
     if spec.HasField("activeDeadlineSeconds") and not 1 <= spec.activeDeadlineSeconds <= _MAX_INT32:
@@ -332,6 +336,16 @@ def _check_image_trimmed(image: str, path: str, found: list[Cause]) -> None:
         found.append(invalid(f"{path}.image", image, "must not have leading or trailing whitespace"))
 
 
+def _check_hostname_override(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause]) -> None:
+    """``validateHostnameOverride``."""
+    others = [field for field in ("setHostnameAsFQDN", "hostNetwork") if getattr(spec, field)]
+    found.extend(forbidden(path, f"may not be specified when {field} is true") for field in others)
+    name = spec.hostnameOverride
+    if len(name.encode()) > _LONGEST_HOSTNAME:
+        found.append(too_long(path, _LONGEST_HOSTNAME))
+    found.extend(invalid(path, name, problem) for problem in names.dns_subdomain(name))
+
+
 # Updates ------------------------------------------------------------------------------------------------------------
 
 
@@ -378,8 +392,8 @@ def check_pod_update(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod, found: list[Cau
         rest.terminationGracePeriodSeconds = before.terminationGracePeriodSeconds
     if before.schedulingGates:
         _check_gated_update(rest, before, found)
-    if rest != before:
-        changed = ", ".join(f"`spec.{field}`" for field in _differing_fields(rest, before))
+    if rest != before and _as_go_reads(rest) != (before := _as_go_reads(before)):
+        changed = ", ".join(f"`spec.{field}`" for field in _differing_fields(_as_go_reads(rest), before))
         detail = f"pod updates may not change fields other than {_PODS_MAY_CHANGE}\nchanged: {changed}"
         found.append(forbidden("spec", detail))
 
@@ -471,6 +485,14 @@ def _copy_field(target: core_v1_pb2.PodSpec, source: core_v1_pb2.PodSpec, field:
         getattr(target, field).extend(value)
     elif source.HasField(field):
         setattr(target, field, value)
+
+
+def _as_go_reads(spec: core_v1_pb2.PodSpec) -> core_v1_pb2.PodSpec:
+    """Without what is as good as absent: objects that were written by patches, and as JSON, state it."""
+    found = type(spec)()
+    found.CopyFrom(spec)
+    go_values.trim(found)
+    return found
 
 
 def _differing_fields(one: core_v1_pb2.PodSpec, other: core_v1_pb2.PodSpec) -> list[str]:
