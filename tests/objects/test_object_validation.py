@@ -12,8 +12,9 @@ import pytest
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.facts import go_types
-from kemu.emulated.objects.validation import apps, batch, causes, core, devices, kinds, placement, small_groups, storage
+from kemu.emulated.objects.validation import causes, core, devices, kinds, placement, small_groups, storage
 from kemu.emulated.objects.validation.pod_specs import pods
+from kemu.emulated.objects.validation.workloads import apps, batch
 from kemu.errors import Cause, Invalid
 from kemu.messages.k8s import core_v1_pb2
 

@@ -1,8 +1,6 @@
 """Validation: what the API server refuses, with the reasons and texts of Kubernetes. Begin at ``kinds``.
 
 amounts        checks of amounts of resources: names, quantities, requests against limits
-apps           the checks of the group apps
-batch          the checks of the group batch (``pkg/apis/batch/validation``)
 causes         the causes of a refusal, one for each field
 checks         checks of single values, and rules for the fields at given paths
 control_plane  the checks of kinds about the control plane itself
@@ -11,10 +9,12 @@ devices        the checks of resource.k8s.io: claims, their templates, classes, 
 extensions     the checks of kinds that extend the API: webhooks, policies, CustomResourceDefinitions
 finalizers     checks of the finalizers of objects and namespaces (``ValidateFinalizers``, ``validateFinalizerName``)
 metadata       checks of ``metadata``, which all kinds share, and of labels, selectors and other common parts
+networks       the checks of Services and NetworkPolicies
 placement      checks of where a pod may run: tolerations, affinity, topology spread, scheduling gates
 pod_specs      validation of pods
 quotas         the checks of ResourceQuotas and LimitRanges
 rules          what the checks of a kind consist of
 small_groups   the checks of small API groups (policy, autoscaling, scheduling.k8s.io, …)
 storage        the checks of volumes: claims, volumes, and the group storage.k8s.io
+workloads      the checks of the groups apps and batch
 """

@@ -11,11 +11,12 @@ from __future__ import annotations
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.validation import apps, batch, core, devices, quotas, small_groups, storage
+from kemu.emulated.objects.validation import core, devices, quotas, small_groups, storage
 from kemu.emulated.objects.validation.control_plane import flowcontrol, registrations
 from kemu.emulated.objects.validation.extensions import admission_registration, definitions
 from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_update
 from kemu.emulated.objects.validation.rules import Rules
+from kemu.emulated.objects.validation.workloads import apps, batch
 from kemu.errors import Cause
 from kemu.messages.k8s import apiextensions_v1_pb2, policy_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
