@@ -172,6 +172,10 @@ class SteeredWire(SimWire):
         super().__init__(loop, latencies, watch_latencies)
         self._steering = steering
 
+    def add(self, end: ClientEnd | ServerEnd) -> None:
+        super().add(end)
+        end.latency = self._steering.road(end, end.latency.next_ns)
+
     def carry(self, end: End, deliver: Deliver[P], payload: P) -> None:
         self._steering.carry(end, deliver, payload, self._loop.now_ns + end.latency.next_ns())
 

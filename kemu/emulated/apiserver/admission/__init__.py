@@ -223,19 +223,26 @@ def _moved() -> errors.BadRequest:
 
 def _by_plural(plugins: Sequence[Plugin[Any]], verb: str) -> dict[str, tuple[Plugin[Any], ...]]:
     """For each kind, the plugins that override ``verb`` for it."""
-    places = _places(tuple([type(plugin) for plugin in plugins]), verb)
-    found = {plural: tuple([plugins[place] for place in taken]) for plural, taken in places.items()}
-    return _Plugins(found, tuple([one for one in plugins if _overrides(one, verb) and one.concerns(_ANY_CUSTOM)]))
+    return _Plugins(plugins, verb)
 
 
 class _Plugins(dict[str, tuple[Plugin[Any], ...]]):
-    """By plural; custom kinds share one entry."""
+    """By plural, found when a kind is asked for first; custom kinds share what is found for one."""
 
-    def __init__(self, found: dict[str, tuple[Plugin[Any], ...]], of_custom: tuple[Plugin[Any], ...]) -> None:
-        super().__init__(found)
-        self._of_custom = of_custom
+    def __init__(self, plugins: Sequence[Plugin[Any]], verb: str) -> None:
+        super().__init__()
+        self._plugins = plugins
+        self._verb = verb
+        self._of_custom: tuple[Plugin[Any], ...] | None = None
 
     def __missing__(self, plural: str) -> tuple[Plugin[Any], ...]:
+        places = _places(tuple([type(plugin) for plugin in self._plugins]), self._verb)
+        if plural in places:
+            found = self[plural] = tuple([self._plugins[place] for place in places[plural]])
+            return found
+        if self._of_custom is None:
+            acting = [one for one in self._plugins if _overrides(one, self._verb)]
+            self._of_custom = tuple([one for one in acting if one.concerns(_ANY_CUSTOM)])
         return self._of_custom
 
 
