@@ -106,7 +106,7 @@ class Requests:
                     raise errors.entity_too_large(MAX_BODY_BYTES)
             requester = self.authorizer.check(by, verb, request)
             external = self._admission.external
-            if external is not None and external.is_there and verb not in _READS:
+            if external is not None and any(external.sources) and verb not in _READS:
                 return await self._answer_asking(verb, request, by, start_ns, requester)
             if isinstance(request, _Give) and request.resource.resource in _BY_USER:
                 return await self._give(verb, request, by, start_ns)
@@ -347,7 +347,7 @@ class Requests:
         return found
 
     async def _bind(self, request: api_pb2.BindRequest, by: str, start_ns: int) -> bytes:
-        asking = self._admission.asks()
+        asking = ASKING.get()
         if asking is not None:
             request = await self._subresources.bind(asking, request)
         entry, _ = await self._binder.bind(request)
@@ -356,7 +356,7 @@ class Requests:
 
     async def _commit(self, request: api_pb2.CommitRequest, by: str, start_ns: int) -> api_pb2.CommitResponse:
         """The run log has one entry for each binding, as if they had come one by one."""
-        asking = self._admission.asks()
+        asking = ASKING.get()
         outcome = await self._binder.commit(request) if asking is None else await self._commit_asking(asking, request)
         response = api_pb2.CommitResponse()
         if outcome.refused_by is not None:
@@ -390,7 +390,7 @@ class Requests:
         self._admission.evict(request.name, request.namespace)
         is_dry = options.check_dry_run("DeleteOptions", request.dry_run)
         with dry_runs.pretending(is_dry):
-            asking = self._admission.asks()
+            asking = ASKING.get()
             if asking is not None:
                 request = await self._subresources.evict(asking, request)
             entry, _ = await self._evictor.evict(request)

@@ -38,7 +38,7 @@ from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodH
 from kemu.emulated.apiserver.admission.base import Host, Plugin
 from kemu.emulated.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
 from kemu.emulated.apiserver.admission.external import External
-from kemu.emulated.apiserver.admission.external.attributes import ASKING, CREATE, DELETE, UPDATE, Asking, Attributes
+from kemu.emulated.apiserver.admission.external.attributes import CREATE, DELETE, UPDATE, Asking, Attributes
 from kemu.emulated.apiserver.admission.identities.certificates import Certificates
 from kemu.emulated.apiserver.admission.identities.role_escalations import RoleEscalations
 from kemu.emulated.apiserver.admission.identities.service_accounts import ServiceAccount
@@ -118,10 +118,6 @@ class Chain:
         """May change ``obj``. Raises an :class:`kemu.errors.ApiError` to refuse it."""
         for plugin in self._creates[resource.plural]:
             await plugin.create(resource, obj)
-
-    def asks(self) -> Asking | None:
-        """The request that is being carried out, if somebody outside may be to be asked about it."""
-        return ASKING.get()
 
     async def create_asking(
         self, asking: Asking, resource: Resource, obj: KubernetesObject, *, is_generated: bool
@@ -236,9 +232,9 @@ class _Plugins(dict[str, tuple[Plugin[Any], ...]]):
         self._of_custom: tuple[Plugin[Any], ...] | None = None
 
     def __missing__(self, plural: str) -> tuple[Plugin[Any], ...]:
-        places = _places(tuple([type(plugin) for plugin in self._plugins]), self._verb)
-        if plural in places:
-            found = self[plural] = tuple([self._plugins[place] for place in places[plural]])
+        if plural in resources.BY_PLURAL:
+            places = _places(tuple([type(plugin) for plugin in self._plugins]), self._verb, plural)
+            found = self[plural] = tuple([self._plugins[place] for place in places])
             return found
         if self._of_custom is None:
             acting = [one for one in self._plugins if _overrides(one, self._verb)]
@@ -255,10 +251,7 @@ def _overrides(plugin: Plugin[Any], verb: str) -> bool:
 
 
 @functools.cache
-def _places(classes: tuple[type[Plugin[Any]], ...], verb: str) -> dict[str, tuple[int, ...]]:
-    """The same as places in the sequence: they depend on the classes alone."""
+def _places(classes: tuple[type[Plugin[Any]], ...], verb: str, plural: str) -> tuple[int, ...]:
+    """The places in the sequence of those that override ``verb`` for a kind: they depend on the classes alone."""
     acting = [place for place, one in enumerate(classes) if getattr(one, verb) is not getattr(Plugin, verb)]
-    return {
-        plural: tuple([place for place in acting if classes[place].concerns(resource)])
-        for plural, resource in resources.BY_PLURAL.items()
-    }
+    return tuple([place for place in acting if classes[place].concerns(resources.BY_PLURAL[plural])])

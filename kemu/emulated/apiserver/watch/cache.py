@@ -168,7 +168,7 @@ class Collection:
 
     def past_bytes(self) -> int:
         """The bytes of objects that only the window still has: those that its changes replaced or deleted."""
-        return sum(change.old.size for change in self._changes if change.old is not None)
+        return sum(len(change.old.value) for change in self._changes if change.old is not None)
 
     def shorten_past(self, surplus: int) -> None:
         """Forget the oldest changes, until so many of :meth:`past_bytes` are gone."""
@@ -176,7 +176,7 @@ class Collection:
         while surplus > 0 and count < len(self._changes):
             old = self._changes[count].old
             if old is not None:
-                surplus -= old.size
+                surplus -= len(old.value)
             count += 1
         if count:
             self._forget(count)
@@ -373,7 +373,7 @@ class WatchCache:
             self.on_definition(_name(key), change.new)
         self.on_change(collection, change, message)
         if change.old is not None:
-            self._past_bytes += change.old.size
+            self._past_bytes += len(change.old.value)
             if self._past_bytes > self._window_bytes:
                 self._shorten_past()
 
