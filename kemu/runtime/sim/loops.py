@@ -331,7 +331,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         try:
             while True:
                 if ready:
-                    for steps in in_an_instant:
+                    for steps in in_an_instant:  # noqa: B007  # it is used after the loop
                         callback, args, context = popleft()
                         if context is None:
                             callback(*args)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeGuard, TypeVar, cast
 
 from kemu.emulated.scheduler.configuration import arguments, old
@@ -230,7 +230,7 @@ class _Resolver:
         own = self._configuration.plugins.get(point)
         if own is None:
             there: list[P] = []
-            for place in _places_of(self._multi_point_classes, kind):
+            for place in _places_of(self._multi_point_classes, cast(Hashable, kind)):
                 name, one = self._multi_point_plugins[place]
                 part = cast(P, one)
                 if takes_part is None or takes_part(part):
@@ -331,7 +331,7 @@ class _Resolver:
 
 
 @functools.lru_cache(maxsize=1024)
-def _places_of(classes: tuple[type, ...], kind: type[Plugin]) -> tuple[int, ...]:
+def _places_of(classes: tuple[type, ...], kind: Any) -> tuple[int, ...]:
     """Where the plugins of this kind stand: to ask each plugin is slow, and most profiles have the same ones."""
     return tuple([place for place, one in enumerate(classes) if issubclass(one, kind)])
 

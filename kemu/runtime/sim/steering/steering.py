@@ -37,11 +37,15 @@ def _is_message(payload: object) -> bool:
 class Road:
     """What one actor sends to another, with one latency: for the wire, in the place of the latency."""
 
-    __slots__ = ("count", "next_ns", "source", "target")
+    __slots__ = ("constant_ns", "count", "next_ns", "source", "target")
 
-    def __init__(self, source: str, target: str, next_ns: Callable[[], int], count: list[int]) -> None:
+    def __init__(
+        self, source: str, target: str, constant_ns: int, next_ns: Callable[[], int], count: list[int]
+    ) -> None:
         self.source = source
         self.target = target
+        self.constant_ns = constant_ns
+        """How long each message takes; -1: to be drawn."""
         self.next_ns = next_ns
         """How long the next message takes."""
         self.count = count
@@ -171,21 +175,27 @@ class Steering:
 
     # Messages
 
-    def road(self, end: End, next_ns: Callable[[], int]) -> Road:
+    def road(self, end: End, constant_ns: int, next_ns: Callable[[], int]) -> Road:
         """Of what this end sends; its messages take so long."""
         source, target = ends_of(end)
-        return Road(source, target, next_ns, self._counts.setdefault((source, target), [0]))
+        return Road(source, target, constant_ns, next_ns, self._counts.setdefault((source, target), [0]))
 
-    def carry(self, end: End, deliver: Deliver[P], payload: P, when_ns: int) -> None:
-        """Have it delivered at that time of the loop, or later. ``latency`` of the end is its road."""
+    def carry(self, end: End, deliver: Deliver[P], payload: P, when_ns: int = -1) -> None:
+        """Have it delivered at that time of the loop, or later; -1: when its latency is over. The latency of the end
+        is its road."""
         message: Message | None = None
         held: Sequence[int] = ()
         chosen_ns = 0
-        loop = self._loop
+        loop, road = self._loop, end.latency
+        if when_ns < 0:
+            delay_ns: int = road.constant_ns
+            if delay_ns < 0:
+                delay_ns = road.next_ns()
+            when_ns = loop.now_ns + delay_ns
         if (is_message := _MESSAGES.get(type(payload))) is None:
             is_message = _is_message(payload)
         if is_message:
-            master, chooser, road = self._master, self._chooser, end.latency
+            master, chooser = self._master, self._chooser
             origin_ns = master.origin_ns
             is_running = master.running
             road.count[0] += 1
