@@ -347,7 +347,7 @@ class Requests:
         return found
 
     async def _bind(self, request: api_pb2.BindRequest, by: str, start_ns: int) -> bytes:
-        asking = ASKING.get()
+        asking = self._admission.asks()
         if asking is not None:
             request = await self._subresources.bind(asking, request)
         entry, _ = await self._binder.bind(request)
@@ -356,7 +356,7 @@ class Requests:
 
     async def _commit(self, request: api_pb2.CommitRequest, by: str, start_ns: int) -> api_pb2.CommitResponse:
         """The run log has one entry for each binding, as if they had come one by one."""
-        asking = ASKING.get()
+        asking = self._admission.asks()
         outcome = await self._binder.commit(request) if asking is None else await self._commit_asking(asking, request)
         response = api_pb2.CommitResponse()
         if outcome.refused_by is not None:
@@ -390,7 +390,7 @@ class Requests:
         self._admission.evict(request.name, request.namespace)
         is_dry = options.check_dry_run("DeleteOptions", request.dry_run)
         with dry_runs.pretending(is_dry):
-            asking = ASKING.get()
+            asking = self._admission.asks()
             if asking is not None:
                 request = await self._subresources.evict(asking, request)
             entry, _ = await self._evictor.evict(request)

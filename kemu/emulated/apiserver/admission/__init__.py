@@ -38,7 +38,7 @@ from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodH
 from kemu.emulated.apiserver.admission.base import Host, Plugin
 from kemu.emulated.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
 from kemu.emulated.apiserver.admission.external import External
-from kemu.emulated.apiserver.admission.external.attributes import CREATE, DELETE, UPDATE, Asking, Attributes
+from kemu.emulated.apiserver.admission.external.attributes import ASKING, CREATE, DELETE, UPDATE, Asking, Attributes
 from kemu.emulated.apiserver.admission.identities.certificates import Certificates
 from kemu.emulated.apiserver.admission.identities.role_escalations import RoleEscalations
 from kemu.emulated.apiserver.admission.identities.service_accounts import ServiceAccount
@@ -113,6 +113,10 @@ class Chain:
         """Once, before the first request."""
         for plugin in self._plugins:
             plugin.attach(host)
+
+    asks = staticmethod(ASKING.get)
+    """The request that is being carried out, if somebody outside may be to be asked about it: without a call of a
+    function in Python, as each write asks."""
 
     async def create(self, resource: Resource, obj: KubernetesObject) -> None:
         """May change ``obj``. Raises an :class:`kemu.errors.ApiError` to refuse it."""

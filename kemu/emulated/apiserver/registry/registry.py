@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import dry_runs, errors
 from kemu.emulated.apiserver.admission import Chain
-from kemu.emulated.apiserver.admission.external.attributes import ASKING, UPDATE, Asking
+from kemu.emulated.apiserver.admission.external.attributes import UPDATE, Asking
 from kemu.emulated.apiserver.custom import scales as custom_scales
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import applies, deletions, options, scales, strategies
@@ -135,7 +135,7 @@ class Registry:
                 metadata.ClearField("managedFields")
             elif by is not applies.APPLIED:
                 applies.track(resource, "", obj, None, by, self.unix_now_ns())
-            asking = ASKING.get() if by is not None else None
+            asking = self._admission.asks() if by is not None else None
             new_key = key
             if asking is None:
                 asked = None
@@ -303,7 +303,7 @@ class Registry:
             defaults.apply(new)
         if tracked_by is not None:
             applies.track(resource, subresource, new, old, tracked_by, self.unix_now_ns())
-        asking = ASKING.get() if asks and by is not None else None
+        asking = self._admission.asks() if asks and by is not None else None
         if asking is not None:
             return self._replaced_asking(strategy, entry, new, old, subresource, is_tracked, unbuilt, asking)
         return self._completed(strategy, entry, new, old, subresource, is_tracked, unbuilt)
@@ -575,7 +575,7 @@ class Registry:
         write: Callable[[Any], Changed],
     ) -> Changed:
         """``write``: given the Scale, what stands in the store then."""
-        asking = ASKING.get()
+        asking = self._admission.asks()
         return write(wanted) if asking is None else self._scaled_asking(strategy, obj, old, wanted, write, asking)
 
     async def _scaled_asking(
@@ -626,7 +626,7 @@ class Registry:
         stays = deletions.delete(strategy, obj, deletion, grace_s, self.unix_now_ns())
         if stays is None:
             return entry.value
-        asking = None if deletion.by_eviction else ASKING.get()
+        asking = None if deletion.by_eviction else self._admission.asks()
         if asking is not None:
             return self._deleted_asking(strategy, entry, deletion, obj, stays=stays, asking=asking)
         return _left(strategy, entry, deletion, obj, stays=stays)
