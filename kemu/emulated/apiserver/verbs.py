@@ -119,7 +119,10 @@ class Requests:
                         answer = await self._verbs[verb](request, by, start_ns)
                     finally:
                         requesters.NODE.reset(was)
-                return _written(*answer) if isinstance(answer, tuple) else answer
+                if not isinstance(answer, tuple):
+                    return answer
+                entry, gone = answer  # _written, inlined
+                return api_pb2.ObjectResponse(object=entry.wire, gone=True) if gone else entry.wire
             except (DecodeError, UnicodeDecodeError) as error:
                 # Another client has written to the store.
                 raise kemu_errors.InternalError(f"unable to decode an object in the store: {error}") from None
