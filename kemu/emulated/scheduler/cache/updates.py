@@ -45,7 +45,10 @@ class PodUpdate:
         self.spec_changed: bool = self.node != self.old_node or old.spec != new.spec
         self.relabelled = not meta.have_same_entries(before.labels, metadata.labels)
         shown = KEPT.get(id(old))
-        self.was_resized: bool = shown.is_resized if shown is not None and shown.new is old else requests.is_resized(old)
+        if shown is None or shown.new is not old:
+            self.was_resized: bool = requests.is_resized(old)
+        else:
+            self.was_resized = shown.is_resized
         self.is_resized: bool = requests.is_resized(new)
         self.counts_differently = (
             self.relabelled
