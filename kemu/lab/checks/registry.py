@@ -232,12 +232,6 @@ class Judge:
         ledgers.of(self.history)  # counts, whichever checks are disabled
         return [_result(check, self.history, self._within) for check in self._checks]
 
-    def release(self) -> None:
-        """Neither this nor the history will be asked again: let go of what they hold. They refer to one another, and
-        what goes now need not be found by a collection of garbage."""
-        for each in (*self._listeners, self.history, self):
-            vars(each).clear()
-
 
 def judge(
     events: Iterable[frames.Entry], *, disabled: Collection[str] = (), within: limits.Limits = limits.DEFAULT

@@ -130,11 +130,6 @@ class Execution:
         """Whether there are :attr:`events`."""
         return self._payloads is not None
 
-    def release(self) -> None:
-        """Let go of the messages: nobody will ask for anything any more."""
-        if self._steering is not None:
-            self._steering.sent = []
-
     @cached_property
     def messages(self) -> list[tuple[Message, tuple[Label, ...]]]:
         """All messages between actors, if there was a chooser: in the order in which they were sent."""

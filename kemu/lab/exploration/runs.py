@@ -93,7 +93,7 @@ def _steps(source: Source, task: Task, begun: Begun) -> Generator[Request, Execu
     if execution.error is not None and isinstance(execution.error.__cause__, MemoryError):
         raise execution.error.__cause__  # of this machine, not of the run
     failures = execution.failures
-    record = RunRecord(
+    return RunRecord(
         task.number,
         task.strategy,
         plan,
@@ -111,9 +111,6 @@ def _steps(source: Source, task: Task, begun: Begun) -> Generator[Request, Execu
         events=execution.event_count,
         seconds=_since_s(begun_s),
     )
-    execution.release()
-    judge.release()
-    return record
 
 
 def _since_s(begun_s: float) -> float:

@@ -82,10 +82,6 @@ class Judge:
         judgements = [verdicts.judge(expectation, outcome) for expectation in scenario.expectations]
         return Judged(scenario, end, history, checks, judgements)
 
-    def release(self) -> None:
-        """Nobody will ask for more: neither this nor a :class:`Judged` of it can be used any more."""
-        self._checks.release()
-
 
 def asks(scenario: Scenario, speed: float = 0.0) -> tuple[Any, ...]:
     """What a judge depends on while it is fed: judges of scenarios for which this is equal find the same."""
