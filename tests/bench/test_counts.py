@@ -1,18 +1,19 @@
-"""What a pod costs, counted: it must not grow unnoticed."""
+"""What a pod costs, and a run of a search, counted: it must not grow unnoticed."""
 
 from __future__ import annotations
 
 import pytest
 
 from kemu.emulated.objects.wire import shared_objects
+from kemu.lab.bench import explorations
 from kemu.lab.bench.clusters import counts
 
 LIMITS = {
-    "functions": 1_140,
-    "checks": 165,
-    "parses": 34,
-    "serialisations": 36,
-    "futures": 21,
+    "functions": 1_050,
+    "checks": 162,
+    "parses": 32,
+    "serialisations": 34,
+    "futures": 20,
     "tasks": 4,
     "steps": 102,
     "messages": 28,
@@ -31,3 +32,12 @@ def test_a_pod_takes_no_more_than_it_did_and_less_in_a_burst(monkeypatch: pytest
     assert apart["transactions"] >= 3.9, "created, bound, and two statuses"
     burst = counts.work("burst", nodes=3, pods=40)
     assert all(burst[figure] < apart[figure] for figure in ("parses", "serialisations", "messages", "futures"))
+
+
+@pytest.mark.parametrize(("latencies", "most"), [("steered", 33_300), ("drawn", 33_000)])
+def test_an_explored_run_calls_no_more_functions_than_it_did(
+    latencies: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_objects.OBJECTS, "checks", False)  # they serialise
+    calls = explorations.calls(3, 10, latencies, 3)
+    assert 0.8 * most < calls < most
