@@ -79,6 +79,10 @@ class Entry:
         except AttributeError:
             pass
 
+    @property
+    def size(self) -> int:
+        return len(self.value)
+
     def at(self, revision: int) -> bytes:
         """The object as clients get it, with another resource version: for the last state of what was deleted."""
         return Entry(self.key, revision, self.value).wire

@@ -168,7 +168,7 @@ class Collection:
 
     def past_bytes(self) -> int:
         """The bytes of objects that only the window still has: those that its changes replaced or deleted."""
-        return sum(len(change.old.value) for change in self._changes if change.old is not None)
+        return sum(change.old.size for change in self._changes if change.old is not None)
 
     def shorten_past(self, surplus: int) -> None:
         """Forget the oldest changes, until so many of :meth:`past_bytes` are gone."""
@@ -176,7 +176,7 @@ class Collection:
         while surplus > 0 and count < len(self._changes):
             old = self._changes[count].old
             if old is not None:
-                surplus -= len(old.value)
+                surplus -= old.size
             count += 1
         if count:
             self._forget(count)
