@@ -147,7 +147,7 @@ class LogNormal(Distribution):
     def quantile(self, share: float) -> float:
         if not _LEAST <= share <= _MOST:
             share = _inner(share)
-        return math.exp(self.mu + self.sigma * _STANDARD.inv_cdf(share))
+        return math.exp(self.mu + self.sigma * _standard_quantile(share, 0.0, 1.0))
 
     @property
     def average(self) -> float:
@@ -177,6 +177,10 @@ class Choice(Distribution):
 
 
 _STANDARD = statistics.NormalDist()
+_standard_quantile: Callable[[float, float, float], float] = getattr(
+    statistics, "_normal_dist_inv_cdf", lambda share, mean, sd: statistics.NormalDist(mean, sd).inv_cdf(share)
+)
+"""What ``NormalDist.inv_cdf`` calls once it has looked at its argument: each message asks for a number."""
 _LEAST, _MOST = 2.0**-53, 1 - 2.0**-53
 
 

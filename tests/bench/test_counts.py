@@ -9,11 +9,11 @@ from kemu.lab.bench.clusters import counts
 from kemu.lab.bench.gateways import counts as up_counts
 
 LIMITS = {
-    "functions": 1_140,
-    "checks": 165,
-    "parses": 34,
-    "serialisations": 36,
-    "futures": 21,
+    "functions": 1_050,
+    "checks": 162,
+    "parses": 32,
+    "serialisations": 34,
+    "futures": 20,
     "tasks": 4,
     "steps": 102,
     "messages": 28,

@@ -386,14 +386,20 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     def _take(self, by: str, replies: Replies, batch: api_pb2.SessionRequest) -> None:
         """What has come on a Session."""
-        seats = self._flows
+        seats, idle = self._flows, self._idle
         for call in batch.calls[:]:
             replies.in_flight += 1
             try:
                 work = (call, by, replies)
-                if seats.free:  # Flows.enter, inlined
+                if seats.free:  # Flows.enter, and _begin, inlined
                     seats.free -= 1
-                    self._begin(work)
+                    while idle:
+                        waiting = idle.pop()
+                        if not waiting.done():
+                            waiting.set_result(work)
+                            break
+                    else:
+                        self._env.spawn(self._serve(work), "call")
                 elif seats.enter(by, work):
                     self._begin(work)
             except kemu_errors.TooManyRequests as error:

@@ -109,7 +109,7 @@ class Requests:
                     raise errors.entity_too_large(MAX_BODY_BYTES)
             requester = self.authorizer.check(by, verb, request)
             external = self._admission.external
-            if external is not None and external.is_there and verb not in _READS:
+            if external is not None and any(external.sources) and verb not in _READS:
                 return await self._answer_asking(verb, request, by, start_ns, requester)
             if isinstance(request, _Give) and request.resource.resource in _BY_USER:
                 return await self._give(verb, request, by, start_ns)
@@ -122,7 +122,10 @@ class Requests:
                         answer = await self._verbs[verb](request, by, start_ns)
                     finally:
                         requesters.NODE.reset(was)
-                return _written(*answer) if isinstance(answer, tuple) else answer
+                if not isinstance(answer, tuple):
+                    return answer
+                entry, gone = answer  # _written, inlined
+                return api_pb2.ObjectResponse(object=entry.wire, gone=True) if gone else entry.wire
             except (DecodeError, UnicodeDecodeError) as error:
                 # Another client has written to the store.
                 raise kemu_errors.InternalError(f"unable to decode an object in the store: {error}") from None

@@ -231,7 +231,10 @@ class Session:
         if self._buckets is not None:
             return api_pb2.Call(id=self._last_id)
         if self._room == 0:
-            self._grow()
+            # _grow, inlined.
+            self._batches.append(api_pb2.SessionRequest())
+            self._room = MAX_CALLS_PER_MESSAGE
+            self._size = 0
         self._room -= 1
         call = self._batches[-1].calls.add()
         call.id = self._last_id

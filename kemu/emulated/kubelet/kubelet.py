@@ -143,7 +143,10 @@ class Kubelet(variants.Varied):
             self._act(self._observe, obj)
 
     def on_update(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
-        self._act(self._observe, new)
+        if self.settings.sync.constant == 0:  # _act, inlined
+            self._observe(new, self._clock.now_ns())
+        else:
+            self._act(self._observe, new)
 
     def on_delete(self, old: core_v1_pb2.Pod) -> None:
         self._act(self._forget, old)

@@ -146,7 +146,7 @@ class BindingCycles:
             status = await self._pre_bind(plugins, cycle, node)
             if status is not None:
                 return _NotBound(status)
-        bind_s = self._timing.bind_s(self._env.random)
+        bind_s = self._timing.bind_s(self._env)
         if bind_s:
             await self._env.clock.sleep(bind_s)
         if self._reporter.in_background:

@@ -93,7 +93,7 @@ class SchedulingCycles:
             return
         result = await self._decide(pod)
         # Even an attempt that takes no time lets other tasks run.
-        await self._env.work(self._timing.cycle_s(self._env.random, result.evaluated))
+        await self._env.work(self._timing.cycle_s(self._env, result.evaluated))
         batches = self._deciders[pod.profile.scheduler_name].batches
         if batches is not None:
             batches.attempt_over()

@@ -8,6 +8,7 @@ about every message, as strategies do that search for interleavings; the scenari
 
 from __future__ import annotations
 
+import cProfile
 import os
 import time
 from dataclasses import dataclass
@@ -96,28 +97,45 @@ class _Parts:
         judging.Judge.conclude = timed_conclude  # type: ignore[method-assign,assignment]
 
 
-def explore(nodes: int, pods: int, latencies: str, count: int = 150) -> dict[str, Any]:
-    """CPU milliseconds of each run, and where they go. What the checks do with each event as it comes counts as
-    ``loop``."""
-    source = Source.of(loader.loads(scenario_text(nodes, pods, latencies)))
-    collector = worker.Collector()
+class _Explorer:
+    """Carries out one run after the other, as a worker does. The first ones find what later ones share."""
 
-    def one(number: int) -> None:
-        chooser = None
-        if latencies == "steered":
-            chooser = ChooserSpec("kemu.lab.bench.explorations:Uniform", {"seed": number})
-        record = runs.carry_out(source, Task(number, Plan(seed=number, chooser=chooser)))
+    def __init__(self, nodes: int, pods: int, latencies: str) -> None:
+        self._source = Source.of(loader.loads(scenario_text(nodes, pods, latencies)))
+        self._is_steered = latencies == "steered"
+        self._collector = worker.Collector()
+        for number in range(WARM_UP):
+            self.run(number)
+
+    def run(self, number: int) -> None:
+        chooser = ChooserSpec(f"{__name__}:Uniform", {"seed": number}) if self._is_steered else None
+        record = runs.carry_out(self._source, Task(number, Plan(seed=number, chooser=chooser)))
         if record.verdict == "unknown":
             raise SystemExit("a run judged nothing")
-        collector.after_a_run()
+        self._collector.after_a_run()
 
-    for number in range(WARM_UP):
-        one(number)
+
+def calls(nodes: int, pods: int, latencies: str, count: int = 5) -> float:
+    """How many functions written in Python a run calls: the same on every machine with the same version of Python."""
+    explorer = _Explorer(nodes, pods, latencies)
+    profile = cProfile.Profile(builtins=False)
+    profile.enable()
+    for number in range(count):
+        explorer.run(number)
+    profile.disable()
+    return round(sum(entry.callcount for entry in profile.getstats()) / count, 1)
+
+
+def explore(nodes: int, pods: int, latencies: str, count: int = 150) -> dict[str, Any]:
+    """CPU milliseconds of each run, and where they go. What the checks do with each event as it comes counts as
+    ``loop``. ``calls``: see there."""
+    explorer = _Explorer(nodes, pods, latencies)
+    called = calls(nodes, pods, latencies)
     parts = _Parts()
     taken = []
     for number in range(count):
         begun = time.process_time()
-        one(number)
+        explorer.run(number)
         taken.append(time.process_time() - begun)
     total = sum(taken)
     taken.sort()
@@ -132,6 +150,7 @@ def explore(nodes: int, pods: int, latencies: str, count: int = 150) -> dict[str
         "loop_ms": milliseconds(parts.loop),
         "judging_ms": milliseconds(parts.judging),
         "rest_ms": milliseconds(total - parts.launch - parts.loop - parts.judging),
+        "calls": called,
     }
 
 

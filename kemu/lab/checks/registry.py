@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from kemu.lab.checks import limits
 from kemu.lab.checks.autoscaling import additions, removals, sizes
@@ -21,7 +22,7 @@ from kemu.lab.checks.nodes import (
     taints,
     volumes,
 )
-from kemu.lab.checks.results import Check, Fold, Result
+from kemu.lab.checks.results import Check, Fold, Listener, Result
 from kemu.lab.checks.scheduling import budgets, caches, leaders, ledgers, loops, priorities, progress, waiting
 from kemu.lab.checks.watches import events
 from kemu.lab.checks.workloads import collected, countings, job_counts, orders, schedules, shortages, surpluses
@@ -100,6 +101,8 @@ _TakePod = Callable[[int, int, str, Any], None]
 _VERBS = "create", "bind", "delete", "evict"
 """Of requests about pods that are logged."""
 _TRANSACTION, _REQUEST = Transaction.KIND, ApiRequest.KIND
+_RECOVERED, _ENDED = StoreRecovered.KIND, RunEnded.KIND
+_OF_WATCHES = frozenset((WatchListed.KIND, WatchDelivered.KIND))
 
 
 class Judge:
@@ -111,11 +114,14 @@ class Judge:
     def __init__(self, *, disabled: Collection[str] = (), within: limits.Limits = limits.DEFAULT) -> None:
         self._within = within
         self._checks = [check.within(within) for check in ALL if check.id not in disabled]
-        self._takers: dict[str, list[tuple[str, str, _Take]]] = {}
-        """By kind, but for transactions: how the names of actors and watches begin, and what takes the events. Requests
-        are of as many kinds as they have verbs."""
-        self._of_keys: list[tuple[tuple[str, ...], _Take]] = []
-        """What takes transactions, and how the keys begin for which it does."""
+        self._takers: dict[str, list[_Take]] = {}
+        """What takes the events of a kind that has come, where everybody wants those of all actors. Requests are of as
+        many kinds as they have verbs."""
+        self._of_actors: dict[str, list[tuple[str, str, _Take]]] = {}
+        """The same for the other kinds, and for those of watches: how the names of actors and watches begin, and what
+        takes the events."""
+        self._of_keys: list[tuple[tuple[str, ...], _Take]] | None = None
+        """What takes transactions, and how the keys begin for which it does; None: nobody has been asked."""
         self._of_prefix: dict[str, list[_Take]] = {}
         """The same by the prefix of a kind of objects, as far as they have come."""
         self._of_pods: tuple[list[_TakePod], ...] = ()
@@ -130,39 +136,53 @@ class Judge:
                     folds[kind_of_fold] = kind_of_fold(self.history)
             check.given(*(folds[each] for each in check.folds))
         self._listeners: tuple[Fold | Check, ...] = (*folds.values(), *self._checks)
+        self._wishes = _wishes(tuple([type(listener) for listener in self._listeners]))
         for listener in self._listeners:
             listener.ask_again = self._subscribe  # type: ignore[method-assign]
         self._subscribe()
 
     def _subscribe(self) -> None:
-        """New lists: what is being told of an event now goes on with the ones before."""
-        self._takers, self._of_keys, self._of_prefix = {}, [], {}
+        """Ask everybody again, when the next event of a kind comes. New lists: what is being told of an event now goes
+        on with the ones before."""
+        self._takers, self._of_actors, self._of_keys, self._of_prefix = {}, {}, None, {}
         self._of_pods = ([], [], [])
-        of_requests: list[tuple[tuple[str, ...], _Take]] = []
-        for listener in self._listeners:
-            actors = {event.KIND: prefix for event, prefix in listener.actors.items()}
-            watches = {event.KIND: f"{resource}#" for event, resource in listener.watches.items()}
-            for kind in listener.kinds:
-                take = listener.taker(kind)
-                if take is None:
-                    continue
-                if kind == _TRANSACTION:
-                    self._of_keys.append((listener.keys or ("",), take))
-                elif kind == _REQUEST:
-                    of_requests.append((listener.verbs or _VERBS, take))
-                else:
-                    taker = actors.get(kind, ""), watches.get(kind, ""), take
-                    self._takers.setdefault(kind, []).append(taker)
+        for place in self._wishes.of_pods:
+            listener = self._listeners[place]
             most = listener.pod_changes()
             if most is not None:
                 for takers in self._of_pods[: most + 1]:
                     takers.append(listener.on_pod)
-        for verb in _VERBS:
-            self._takers[_REQUEST + verb] = [("", "", take) for verbs, take in of_requests if verb in verbs]
+
+    def _ask(self, kind: str, key: str) -> list[_Take]:
+        """What takes the events of a kind; ``key``: the same, with the verb of a request."""
+        found = []
+        for place, actors, watches in self._wishes.by_kind.get(kind, ()):
+            listener = self._listeners[place]
+            if kind != _REQUEST or key[len(kind) :] in (listener.verbs or _VERBS):
+                take = listener.taker(kind)
+                if take is not None:
+                    found.append((actors, watches, take))
+        if kind in _OF_WATCHES or any(actors for actors, _, _ in found):
+            self._of_actors[kind] = found
+            found = []
+        takers = self._takers[key] = [take for _, _, take in found]
+        return takers
+
+    def _ask_of_keys(self, name: str, prefix: str) -> list[_Take]:
+        """What takes transactions of one key."""
+        takes = self._of_prefix[prefix] = [take for keys, take in self._all_of_keys() if name.startswith(keys)]
+        return takes
+
+    def _all_of_keys(self) -> list[tuple[tuple[str, ...], _Take]]:
+        if self._of_keys is None:
+            listeners = [self._listeners[place] for place, _, _ in self._wishes.by_kind.get(_TRANSACTION, ())]
+            takers = [(listener.keys or ("",), listener.taker(_TRANSACTION)) for listener in listeners]
+            self._of_keys = [(keys, take) for keys, take in takers if take is not None]
+        return self._of_keys
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
-        event = data if isinstance(data, Event) else typed(kind, data)
+        event: Any = data if isinstance(data, Event) else typed(kind, data)
         # History.feed, without a call.
         history = self.history
         if time_ns > history.now_ns:
@@ -171,7 +191,7 @@ class Judge:
         handler = self._handlers.get(kind)
         if handler is not None:
             handler(time_ns, actor, event)
-        if isinstance(event, Transaction):
+        if kind == _TRANSACTION:
             for what, key, pod in history.pods_changed:
                 for take_pod in self._of_pods[what]:
                     take_pod(time_ns, history.revision, key, pod)
@@ -181,29 +201,30 @@ class Judge:
                 prefix = name[: name.find("/", 10) + 1] or name  # after "/registry/"
                 takes = self._of_prefix.get(prefix)
                 if takes is None:
-                    takes = self._of_prefix[prefix] = [take for keys, take in self._of_keys if name.startswith(keys)]
+                    takes = self._ask_of_keys(name, prefix)
                 for take in takes:
                     take(time_ns, actor, event)
             else:
-                for keys, take in self._of_keys:
+                for keys, take in self._all_of_keys():
                     if any(change[1].startswith(keys) for change in changes):
                         take(time_ns, actor, event)
             return
-        takers = self._takers.get(kind + event.verb if isinstance(event, ApiRequest) else kind)
-        if isinstance(event, WatchListed | WatchDelivered):
-            watch = event.watch
-            for prefix, resource, take in takers or ():
-                if actor.startswith(prefix) and watch.startswith(resource):
-                    take(time_ns, actor, event)
-            return
-        if kind == StoreRecovered.KIND and len(history.rollbacks) > self._rollbacks:
+        if kind == _RECOVERED and len(history.rollbacks) > self._rollbacks:
             self._rollbacks = len(history.rollbacks)
             for check in self._checks:
                 check.rolled_back(time_ns, history)
-        for prefix, _, take in takers or ():
-            if actor.startswith(prefix):
-                take(time_ns, actor, event)
-        if kind == RunEnded.KIND:
+        asked = kind if kind != _REQUEST else kind + event.verb
+        takes = self._takers.get(asked)
+        if takes is None:
+            takes = self._ask(kind, asked)
+        for take in takes:
+            take(time_ns, actor, event)
+        if kind in self._of_actors:
+            watch = event.watch if kind in _OF_WATCHES else ""
+            for prefix, resource, take in self._of_actors[kind]:
+                if actor.startswith(prefix) and watch.startswith(resource):
+                    take(time_ns, actor, event)
+        if kind == _ENDED:
             self._subscribe()
 
     def results(self) -> list[Result]:
@@ -221,6 +242,27 @@ def judge(
     for time_ns, actor, kind, data in events:
         feed(time_ns, actor, kind, data)
     return judge.history, judge.results()
+
+
+class _Wishes(NamedTuple):
+    """What listeners ask for, by their places: it depends on their classes alone."""
+
+    by_kind: dict[str, list[tuple[int, str, str]]]
+    """Kinds of events: with how the names begin of their actors, and of their watches."""
+    of_pods: list[int]
+    """Changes of pods."""
+
+
+@functools.cache
+def _wishes(listeners: tuple[type[Listener], ...]) -> _Wishes:
+    by_kind: dict[str, list[tuple[int, str, str]]] = {}
+    for place, listener in enumerate(listeners):
+        actors = {event.KIND: prefix for event, prefix in listener.actors.items()}
+        watches = {event.KIND: f"{resource}#" for event, resource in listener.watches.items()}
+        for kind in listener.kinds:
+            by_kind.setdefault(kind, []).append((place, actors.get(kind, ""), watches.get(kind, "")))
+    takes_pods = Listener.pod_changes
+    return _Wishes(by_kind, [place for place, one in enumerate(listeners) if one.pod_changes is not takes_pods])
 
 
 def _result(check: Check, history: History, within: limits.Limits) -> Result:

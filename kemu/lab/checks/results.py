@@ -55,7 +55,8 @@ class Listener(ABC):  # noqa: B024  # listens to nothing by itself
     def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
         """What takes the events of a kind: a method ``_on_…`` or :meth:`on_event`. None: it does not want them, or not
         any more. Asked again at the end of the run."""
-        found: Callable[[int, str, Any], None] = handlers.of(self).get(kind, self.on_event)
+        name = handlers.names(type(self)).get(kind)
+        found: Callable[[int, str, Any], None] = getattr(self, name) if name else self.on_event
         return found
 
     def ask_again(self) -> None:  # noqa: B027  # the judge puts something in its place

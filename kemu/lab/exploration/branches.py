@@ -274,6 +274,8 @@ class _Standing:
         self._launched = _Launched(scenario, is_steered)
         self._steps: Steps[Any] | None = None
         """In a child: its task's."""
+        self._log: Log | None = None
+        """In a child, once it has gone on."""
         self._request: Request | None = None
 
     def run(self) -> NoReturn:
@@ -297,7 +299,8 @@ class _Standing:
             judge = request.judge
             assert judge is not None
             how = end or judging.End("interrupted", judge.history.now_ns)
-            return executions.concluded(request.scenario, launched.digester, judge, how, error, launched.steering)
+            digester = launched.digester if self._log is None else self._log.digester
+            return executions.concluded(request.scenario, digester, judge, how, error, launched.steering)
 
         self._answer(lambda: _finished(steps, execute))
 
@@ -353,7 +356,7 @@ class _Standing:
         user.turn_to(launched.runtime.spec_of(plans.USER).config, user_spec(scenario).config)  # type: ignore[arg-type]
         if launched.steering is not None:
             launched.steering.chooser = request.chooser
-        log = Log(judge, False, request.watcher, launched.digester)
+        log = self._log = Log(judge, False, request.watcher, launched.digester)
         recorder = plays.Recorder(log.take, scenario, history=judge.history)
         if request.stop is not None:
             request.stop.event = recorder.stop

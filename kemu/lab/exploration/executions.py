@@ -234,6 +234,10 @@ async def _drive(runtime: SimRuntime, scenario: Scenario, recorder: plays.Record
     return await plays.play(runtime, scenario, recorder, beats, roster)
 
 
+_PACKED = 4096
+"""Events are digested so many at a time."""
+
+
 class Log:
     """Digests events, and lets the judge see them."""
 
@@ -245,17 +249,32 @@ class Log:
         digester: Digester | None = None,
     ) -> None:
         """``digester``: one that has seen events before these."""
-        self.digester = digester or Digester()
+        self._digester = digester or Digester()
         self.payloads: list[bytes] | None = [] if keep else None
-        self._append = self.digester.append
+        self._packed: list[bytes] = []
+        """What the digester has not seen yet."""
+        self._pack = msgpack.Packer(use_bin_type=True).pack
         self._feed = judge.feed
         self._watcher = watcher
 
+    @property
+    def digester(self) -> Digester:
+        """Has seen all events so far."""
+        self._flush()
+        return self._digester
+
+    def _flush(self) -> None:
+        packed, self._packed = self._packed, []
+        if self.payloads is not None:
+            self.payloads += packed
+        self._digester.extend(packed)
+
     def take(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         # First what the digest covers: a listener that changes data must change neither that nor what the judge saw.
-        self._append(time_ns, actor, kind, data)
-        if self.payloads is not None:
-            self.payloads.append(msgpack.packb((time_ns, actor, kind, data), use_bin_type=True))
+        packed = self._packed
+        packed.append(self._pack((time_ns, actor, kind, data)))
+        if len(packed) == _PACKED:
+            self._flush()
         self._feed(time_ns, actor, kind, data)
         if self._watcher is not None:
             self._watcher(time_ns, actor, kind, data)
@@ -263,6 +282,7 @@ class Log:
     @property
     def events(self) -> list[Entry]:
         """If they are kept."""
+        self._flush()
         return unpacked(self.payloads or ())
 
 

@@ -273,8 +273,8 @@ class Way:
 class PartitionedLink(Link):
     """A connection between two peers."""
 
-    __slots__ = ("_client_to_be_told", "_keepalive", "_latency", "_network", "_opened_s", "_requests", "_responses",
-                 "_server_peer", "_server_to_be_told", "_wire", "client", "target")  # fmt: skip
+    __slots__ = ("_answers", "_client_to_be_told", "_keepalive", "_latency", "_network", "_opened_s", "_requests",
+                 "_responses", "_server_peer", "_server_to_be_told", "_wire", "client", "target")  # fmt: skip
 
     def __init__(self, network: Network, client: Peer, target: str, server: Peer | None) -> None:
         self._wire = network.wire_to(target)
@@ -288,6 +288,8 @@ class PartitionedLink(Link):
         self._responses = Way()
         self._latency: Any = None
         """For the wire: of all that the client sends."""
+        self._answers: Any = None
+        """Of what the server sends, but for watches."""
         self._opened_s = self._wire.now_s()
         self._keepalive: Timer | None = None
         """Runs while a direction is cut or muted."""
@@ -313,7 +315,13 @@ class PartitionedLink(Link):
 
     def attach(self, context: ServerEnd) -> None:
         self.contexts[context] = None
-        self._wire.add(context)
+        if context.method.endswith("/Watch"):
+            self._wire.add(context)
+        elif self._answers is None:
+            self._wire.add(context)
+            self._answers = context.latency
+        else:
+            context.latency = self._answers
 
     def _steer(self, end: End, deliver: Deliver[P], payload: P) -> None:
         """``send`` while anything is in the way of either direction."""

@@ -137,6 +137,13 @@ class Digester:
         if self._size >= self._buffer_bytes:
             self.flush()
 
+    def extend(self, payloads: list[bytes]) -> None:
+        """The same for events that are packed already, in one list that becomes the digester's own."""
+        self.flush()
+        self._payloads, self._size = payloads, sum(map(len, payloads))
+        self.events += len(payloads)
+        self.flush()
+
     def flush(self) -> None:
         payloads = self._payloads
         if payloads:

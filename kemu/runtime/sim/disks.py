@@ -142,12 +142,14 @@ class MemoryDisk:
         if not seconds or self.sleep is None:
             self.fsync(name)
             return
-        file = self._file(name)
-        size = file.size
+        file = self._files.get(name) or self._file(name)
+        size = file.packed_bytes + len(file.tail)
         await self.sleep(seconds)
-        self._open()
-        self._check_fsync(file)
-        file.synced = max(file.synced, min(size, file.size))
+        if self._gone:
+            self._open()
+        if self.faults is not None:
+            self._check_fsync(file)
+        file.synced = max(file.synced, min(size, file.packed_bytes + len(file.tail)))
         file.durable = True
         file.pack()
 

@@ -20,7 +20,6 @@ import os
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from itertools import repeat
 from typing import Any, NoReturn, TypeVar
 
 from kemu import errors
@@ -323,19 +322,16 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
     def _run_until_crash(self) -> None:
         """Returns when an actor has crashed in one of its own callbacks; everything else raises."""
         ready = self.ready
-        popleft = ready.popleft
+        popleft, extend = ready.popleft, ready.extend
         context: contextvars.Context | None = None
         is_free = type(self)._advance is VirtualLoop._advance
         """Nobody decides when time passes."""
+        in_an_instant = range(1, self.max_steps_per_instant + 1)
+        steps = 0
         try:
             while True:
-                steps = 0
-                while ready:
-                    batch = len(ready)
-                    steps += batch
-                    if steps > self.max_steps_per_instant:
-                        self._raise_livelock()
-                    for _ in repeat(None, batch):
+                if ready:
+                    for steps in in_an_instant:  # noqa: B007  # it is used after the loop
                         callback, args, context = popleft()
                         if context is None:
                             callback(*args)
@@ -343,10 +339,14 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
                             self._withhold((callback, args, context), owner)
                         else:
                             context.run(callback, *args)
-                self.steps += steps
-                if self.steps >= self._next_gc:
-                    self.collect_garbage()
-                    self.at_rest()
+                        if not ready:
+                            break
+                    else:
+                        self._raise_livelock()
+                    self.steps += steps
+                    if self.steps >= self._next_gc:
+                        self.collect_garbage()
+                        self.at_rest()
                 # The usual case of _advance, inlined: what is next is due before anything in the background.
                 foreground = self.foreground
                 times = foreground.times
@@ -360,7 +360,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
                     ):
                         self.now_ns = when_ns
                         del foreground.buckets[heapq.heappop(times)]
-                        ready.extend(bucket)
+                        extend(bucket)
                         continue
                 self._advance()
         except errors.SimulationError:

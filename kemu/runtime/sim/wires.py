@@ -166,14 +166,16 @@ class SimWire:
 class SteeredWire(SimWire):
     """The same, where it is chosen when messages arrive."""
 
-    __slots__ = ("_steering",)
+    __slots__ = ("_steering", "carry")
 
     def __init__(self, loop: VirtualLoop, latencies: Latencies, watch_latencies: Latencies, steering: Steering) -> None:
         super().__init__(loop, latencies, watch_latencies)
         self._steering = steering
+        self.carry = steering.carry  # type: ignore[method-assign]
 
-    def carry(self, end: End, deliver: Deliver[P], payload: P) -> None:
-        self._steering.carry(end, deliver, payload, self._loop.now_ns + end.latency.next_ns())
+    def add(self, end: ClientEnd | ServerEnd) -> None:
+        super().add(end)
+        end.latency = self._steering.road(end, end.latency.constant_ns, end.latency.next_ns)
 
     def _post(self, when_ns: int, end: End, deliver: Deliver[P], payload: P) -> None:
         self._steering.carry(end, deliver, payload, when_ns)

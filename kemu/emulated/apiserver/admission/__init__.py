@@ -117,14 +117,14 @@ class Chain:
         for plugin in self._plugins:
             plugin.attach(host)
 
+    asks = staticmethod(ASKING.get)
+    """The request that is being carried out, if somebody outside may be to be asked about it: without a call of a
+    function in Python, as each write asks."""
+
     async def create(self, resource: Resource, obj: KubernetesObject) -> None:
         """May change ``obj``. Raises an :class:`kemu.errors.ApiError` to refuse it."""
         for plugin in self._creates[resource.plural]:
             await plugin.create(resource, obj)
-
-    def asks(self) -> Asking | None:
-        """The request that is being carried out, if somebody outside may be to be asked about it."""
-        return ASKING.get()
 
     async def create_asking(
         self, asking: Asking, resource: Resource, obj: KubernetesObject, *, is_generated: bool
@@ -226,19 +226,26 @@ def _moved() -> errors.BadRequest:
 
 def _by_plural(plugins: Sequence[Plugin[Any]], verb: str) -> dict[str, tuple[Plugin[Any], ...]]:
     """For each kind, the plugins that override ``verb`` for it."""
-    places = _places(tuple([type(plugin) for plugin in plugins]), verb)
-    found = {plural: tuple([plugins[place] for place in taken]) for plural, taken in places.items()}
-    return _Plugins(found, tuple([one for one in plugins if _overrides(one, verb) and one.concerns(_ANY_CUSTOM)]))
+    return _Plugins(plugins, verb)
 
 
 class _Plugins(dict[str, tuple[Plugin[Any], ...]]):
-    """By plural; custom kinds share one entry."""
+    """By plural, found when a kind is asked for first; custom kinds share what is found for one."""
 
-    def __init__(self, found: dict[str, tuple[Plugin[Any], ...]], of_custom: tuple[Plugin[Any], ...]) -> None:
-        super().__init__(found)
-        self._of_custom = of_custom
+    def __init__(self, plugins: Sequence[Plugin[Any]], verb: str) -> None:
+        super().__init__()
+        self._plugins = plugins
+        self._verb = verb
+        self._of_custom: tuple[Plugin[Any], ...] | None = None
 
     def __missing__(self, plural: str) -> tuple[Plugin[Any], ...]:
+        if plural in resources.BY_PLURAL:
+            places = _places(tuple([type(plugin) for plugin in self._plugins]), self._verb, plural)
+            found = self[plural] = tuple([self._plugins[place] for place in places])
+            return found
+        if self._of_custom is None:
+            acting = [one for one in self._plugins if _overrides(one, self._verb)]
+            self._of_custom = tuple([one for one in acting if one.concerns(_ANY_CUSTOM)])
         return self._of_custom
 
 
@@ -251,10 +258,7 @@ def _overrides(plugin: Plugin[Any], verb: str) -> bool:
 
 
 @functools.cache
-def _places(classes: tuple[type[Plugin[Any]], ...], verb: str) -> dict[str, tuple[int, ...]]:
-    """The same as places in the sequence: they depend on the classes alone."""
+def _places(classes: tuple[type[Plugin[Any]], ...], verb: str, plural: str) -> tuple[int, ...]:
+    """The places in the sequence of those that override ``verb`` for a kind: they depend on the classes alone."""
     acting = [place for place, one in enumerate(classes) if getattr(one, verb) is not getattr(Plugin, verb)]
-    return {
-        plural: tuple([place for place in acting if classes[place].concerns(resource)])
-        for plural, resource in resources.BY_PLURAL.items()
-    }
+    return tuple([place for place in acting if classes[place].concerns(resources.BY_PLURAL[plural])])

@@ -437,7 +437,7 @@ class Registry:
         """What is to be changed comes as JSON, or as two messages: what is set, and what is removed."""
         request, patch, by = argument
         resource = strategy.resource
-        new = resource.message.FromString(entry.wire[: entry.size])
+        new = resource.message.FromString(entry.value)
         old_name, uid = new.metadata.name, new.metadata.uid
         wanted = request.preconditions
         if wanted.uid != uid and wanted.uid and not self.has_uid(wanted.uid, uid):
@@ -738,7 +738,7 @@ class Registry:
                         raise errors.not_found(resource, name)
                     entry, certain = await storage.read(key), True
                     continue
-                old_value = entry.wire[: entry.size]
+                old_value = entry.value
                 try:
                     if refused is not None and refused[0] == entry.revision:
                         raise refused[1]
@@ -874,7 +874,7 @@ def decode(resource: resources.Resource, data: bytes) -> KubernetesObject:
 
 def parse(resource: resources.Resource, entry: Entry) -> KubernetesObject:
     """The object in an entry; changing it changes nothing else. Its resource version is empty."""
-    return resource.message.FromString(entry.wire[: entry.size])
+    return resource.message.FromString(entry.value)
 
 
 def addressed(resource: resources.Resource, namespace: str, name: str) -> str:

@@ -389,7 +389,7 @@ class WatchCache:
             self.on_definition(_name(key), change.new)
         self.on_change(collection, change, message)
         if change.old is not None:
-            self._past_bytes += change.old.size
+            self._past_bytes += len(change.old.value)
             if self._past_bytes > self._window_bytes:
                 self._shorten_past()
 

@@ -28,6 +28,7 @@ from kemu.emulated.kubelet.pods.containers import (
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods.pod_phases import FAILED, PENDING, RUNNING, SUCCEEDED
 from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.env import SECOND_NS
 
 _INITIALIZED = "Initialized"
 _SANDBOX_READY = "PodReadyToStartContainers"
@@ -247,11 +248,24 @@ def _set_conditions(
         _READY: ready,
         _CONTAINERS_READY: (status, reason, message),
     }
+    there = set()
     for one in conditions[:]:  # those that are so already, as most of them are at each write but the first
+        there.add(one.type)
         if one.observedGeneration == generation and (one.status, one.reason, one.message) == wanted.get(one.type, ()):
             del wanted[one.type]
     for kind, (status, reason, message) in wanted.items():
-        meta.set_condition(conditions, kind, status, reason, message, now_unix_ns, generation)
+        if kind in there:
+            meta.set_condition(conditions, kind, status, reason, message, now_unix_ns, generation)
+            continue
+        # meta.set_condition, inlined: at the first write nearly all are new.
+        new = conditions.add(type=kind, status=status)
+        new.lastTransitionTime.seconds = now_unix_ns // SECOND_NS
+        if reason:
+            new.reason = reason
+        if message:
+            new.message = message
+        if generation:
+            new.observedGeneration = generation
 
 
 def _gates(pod: core_v1_pb2.Pod) -> tuple[str, str, str]:

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from kemu.emulated.kubelet.pods import claims, containers, mirrors, statuses
 from kemu.emulated.objects.wire import shared_objects
@@ -153,7 +153,7 @@ class Worker:
         """:attr:`pod`, after :meth:`rest`."""
         if name != "pod":
             raise AttributeError(name)
-        return cast(core_v1_pb2.Pod, self.held.get())
+        return self.held.get()  # type: ignore[return-value]  # what it was made of
 
     def rest(self) -> None:
         """There is nothing to do about it for now: once it is no news any more, its bytes are enough."""

@@ -133,7 +133,8 @@ class SharedObjects:
         obj = message.FromString(wire)
         metadata = obj.metadata
         namespace, name = metadata.namespace, metadata.name
-        value, suffix = VALUES[place], wires.version_suffix(revision)
+        digits = b"%d" % revision  # wires.version_suffix, inlined
+        value, suffix = VALUES[place], wires.VERSION_TAGS[len(digits)] + digits
         if len(value) + len(suffix) == len(wire) and wire.startswith(value) and wire.endswith(suffix):
             held = Held(message, revision, value, obj)
         else:

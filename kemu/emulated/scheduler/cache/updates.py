@@ -44,8 +44,12 @@ class PodUpdate:
         self.node: str = new.spec.nodeName
         self.spec_changed: bool = self.node != self.old_node or old.spec != new.spec
         self.relabelled = not meta.have_same_entries(before.labels, metadata.labels)
-        self.was_resized = requests.is_resized(old)
-        self.is_resized = requests.is_resized(new)
+        shown = KEPT.get(id(old))
+        if shown is None or shown.new is not old:
+            self.was_resized: bool = requests.is_resized(old)
+        else:
+            self.was_resized = shown.is_resized
+        self.is_resized: bool = requests.is_resized(new)
         self.counts_differently = (
             self.relabelled
             or self.is_resized

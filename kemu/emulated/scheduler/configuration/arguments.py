@@ -7,6 +7,7 @@ checked arguments, and check nothing themselves.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
@@ -37,7 +38,12 @@ def is_known(plugin: str) -> bool:
 
 def defaults(plugin: str) -> Arguments:
     """The arguments of a plugin in the tree that a profile says nothing about; none of any other plugin."""
-    return checked(plugin, {}, "", {}) if is_known(plugin) else {}
+    return dict(_defaults(plugin)) if is_known(plugin) else {}
+
+
+@functools.cache
+def _defaults(plugin: str) -> Arguments:
+    return checked(plugin, {}, "", {})
 
 
 def checked(plugin: str, data: Mapping[str, Any], path: str, gates: Mapping[str, bool]) -> Arguments:

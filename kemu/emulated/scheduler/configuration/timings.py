@@ -16,7 +16,7 @@ from typing import Any
 
 from kemu.runtime import distributions
 from kemu.runtime.distributions import Distribution
-from kemu.runtime.env import Random
+from kemu.runtime.env import Env, Random
 
 DEFAULT_BASE_S = 0.0003
 DEFAULT_PER_NODE_S = 0.0000014
@@ -45,13 +45,18 @@ class Timing:
         self._per_evaluation = distributions.parse(parts.get("perEvaluation", DEFAULT_PER_EVALUATION_S))
         self._bind = distributions.parse(timing.get("bind", 0))
 
-    def cycle_s(self, rng: Random, nodes: int) -> float:
+    def cycle_s(self, env: Env, nodes: int) -> float:
         """The duration of an attempt that tried this many nodes."""
+        base, per_node = self._base.constant, self._per_node.constant
+        if base is not None and per_node is not None:
+            return base + per_node * nodes
+        rng = env.random
         return self._base.draw(rng) + self._per_node.draw(rng) * nodes
 
     def evaluations_s(self, rng: Random, evaluations: int) -> float:
         """The duration of this many evaluations of a search."""
         return self._per_evaluation.draw(rng) * evaluations
 
-    def bind_s(self, rng: Random) -> float:
-        return self._bind.draw(rng)
+    def bind_s(self, env: Env) -> float:
+        constant = self._bind.constant
+        return constant if constant is not None else self._bind.draw(env.random)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeGuard, TypeVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeGuard, TypeVar, cast
 
 from kemu.emulated.scheduler.configuration import arguments, old
 from kemu.emulated.scheduler.configuration.configurations import (
@@ -229,13 +229,14 @@ class _Resolver:
 
         own = self._configuration.plugins.get(point)
         if own is None:
-            there = {
-                name: plugin
-                for name, plugin in self._multi_point_plugins
-                if isinstance(plugin, kind) and (takes_part is None or takes_part(plugin))
-            }
-            self.made.update(there)
-            return list(there.values())
+            there: list[P] = []
+            for place in _places_of(self._multi_point_classes, cast(Hashable, kind)):
+                name, one = self._multi_point_plugins[place]
+                part = cast(P, one)
+                if takes_part is None or takes_part(part):
+                    self.made[name] = part
+                    there.append(part)
+            return there
         for number, name in enumerate(own.disabled):
             if name != "*":
                 self._check_known(name, f"{self._path}.plugins.{point}.disabled[{number}]")
@@ -288,6 +289,10 @@ class _Resolver:
         paths = {ref.name: f"{path}[{number}]" for number, ref in enumerate(own)}
         return [(ref.name, self._plugin(ref.name, paths.get(ref.name, path))) for ref in self._multi_point]
 
+    @functools.cached_property
+    def _multi_point_classes(self) -> tuple[type, ...]:
+        return tuple([type(plugin) for _, plugin in self._multi_point_plugins])
+
     def _plugin(self, name: str, path: str) -> Plugin | None:
         """The plugin of that name, made at its first use; None for an inert one."""
         plugin = self._unused.get(name)
@@ -323,6 +328,12 @@ class _Resolver:
             or words.did_you_mean(name, self._registry.names, '"')
         )
         raise ConfigurationError(path, f"there is no plugin {name!r}", hint)
+
+
+@functools.lru_cache(maxsize=1024)
+def _places_of(classes: tuple[type, ...], kind: Any) -> tuple[int, ...]:
+    """Where the plugins of this kind stand: to ask each plugin is slow, and most profiles have the same ones."""
+    return tuple([place for place, one in enumerate(classes) if issubclass(one, kind)])
 
 
 def _merged(default: PluginSet, custom: PluginSet) -> list[PluginRef]:

@@ -29,16 +29,17 @@ def kinds(function: Callable[..., object]) -> tuple[str, ...]:
 
 
 @functools.cache
-def _names(listener: type) -> dict[str, str]:
+def names(listener: type) -> dict[str, str]:
+    """The names of its methods ``_on_…``, by the kinds of events that they take."""
     methods = {name for parent in listener.__mro__ for name in vars(parent) if name.startswith(PREFIX)}
     return {kind: name for name in sorted(methods) for kind in kinds(getattr(listener, name))}
 
 
 def kinds_of(listener: type) -> tuple[str, ...]:
     """The kinds of the events that its methods ``_on_…`` take."""
-    return tuple(_names(listener))
+    return tuple(names(listener))
 
 
 def of(listener: Hashable) -> dict[str, Any]:
     """Its methods ``_on_…``, by the kinds of events that they take."""
-    return {kind: getattr(listener, name) for kind, name in _names(type(listener)).items()}
+    return {kind: getattr(listener, name) for kind, name in names(type(listener)).items()}

@@ -20,9 +20,9 @@ class Message:
     ) -> None:
         self.source = source
         self.target = target
-        self.is_request = end.is_client
+        self.is_request = is_request = end.is_client
         """From the client to the server of the call."""
-        self.call: Any = end if end.is_client else end.partner
+        self.call: Any = end if is_request else end.partner
         """The client's end of the call that it belongs to."""
         self.method = end.method
         """``/kemu.v1.Api/Watch``, …"""

@@ -7,6 +7,7 @@ kept waits with it. A run without chooser and holds has no steering, and its mes
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -23,7 +24,32 @@ Log = Callable[[str, Event], None]
 """Takes an actor and its event."""
 
 
-_MESSAGES = (bytes, Status, ClientEnd)
+_MESSAGES: dict[type, bool] = {}
+"""Whether payloads of a class are messages, and do not only travel with them; of the classes that have been asked for:
+to ask for an abstract class is slow, and every message asks."""
+
+
+def _is_message(payload: object) -> bool:
+    found = _MESSAGES[type(payload)] = isinstance(payload, (bytes, Status, ClientEnd))
+    return found
+
+
+class Road:
+    """What one actor sends to another, with one latency: for the wire, in the place of the latency."""
+
+    __slots__ = ("constant_ns", "count", "next_ns", "source", "target")
+
+    def __init__(
+        self, source: str, target: str, constant_ns: int, next_ns: Callable[[], int], count: list[int]
+    ) -> None:
+        self.source = source
+        self.target = target
+        self.constant_ns = constant_ns
+        """How long each message takes; -1: to be drawn."""
+        self.next_ns = next_ns
+        """How long the next message takes."""
+        self.count = count
+        """How many messages there were, in one place: roads of several latencies share it."""
 
 
 class _Sent:
@@ -124,7 +150,7 @@ class Steering:
         """The labels of the last of these."""
         self._kept: list[_Kept] = []
         self._lanes: dict[End, deque[_Sent]] = {}
-        self._numbers: dict[tuple[str, str], int] = {}
+        self._counts: dict[tuple[str, str], list[int]] = {}
         self._by_link: dict[tuple[str, str], _OfLink] = {}
         for index, hold in enumerate(self.holds):
             self._by_link.setdefault((hold.message.source, hold.message.target), _OfLink()).add(index, hold.message)
@@ -149,22 +175,37 @@ class Steering:
 
     # Messages
 
-    def carry(self, end: End, deliver: Deliver[P], payload: P, when_ns: int) -> None:
-        """Have it delivered at that time of the loop, or later."""
+    def road(self, end: End, constant_ns: int, next_ns: Callable[[], int]) -> Road:
+        """Of what this end sends; its messages take so long."""
+        source, target = ends_of(end)
+        return Road(source, target, constant_ns, next_ns, self._counts.setdefault((source, target), [0]))
+
+    def carry(self, end: End, deliver: Deliver[P], payload: P, when_ns: int = -1) -> None:
+        """Have it delivered at that time of the loop, or later; -1: when its latency is over. The latency of the end
+        is its road."""
         message: Message | None = None
         held: Sequence[int] = ()
         chosen_ns = 0
-        # What travels with messages is none.
-        if isinstance(payload, _MESSAGES):
+        loop, road = self._loop, end.latency
+        if when_ns < 0:
+            delay_ns: int = road.constant_ns
+            if delay_ns < 0:
+                delay_ns = road.next_ns()
+            when_ns = loop.now_ns + delay_ns
+        if (is_message := _MESSAGES.get(type(payload))) is None:
+            is_message = _is_message(payload)
+        if is_message:
             master, chooser = self._master, self._chooser
             origin_ns = master.origin_ns
-            now_ns = self._loop.now_ns - origin_ns if master.running else 0
-            link = source, target = ends_of(end)
-            number = self._numbers[link] = self._numbers.get(link, 0) + 1
-            message = Message(source, target, end, payload, number, now_ns, max(when_ns - origin_ns, 0))
+            is_running = master.running
+            road.count[0] += 1
+            message = Message(
+                road.source, road.target, end, payload, road.count[0], loop.now_ns - origin_ns if is_running else 0,
+                when_ns - origin_ns if when_ns > origin_ns else 0,
+            )  # fmt: skip
             if chooser is not None:
                 self.sent.append(message)
-                if master.running:
+                if is_running:
                     if self._begun is not chooser:
                         self._begin(chooser)
                     chosen_ns = message.delay_ns = chooser.delay_ns(message)
@@ -179,7 +220,17 @@ class Steering:
         else:
             end.last_ns = when_ns
         if not (self._uses_lanes or held or end in self._lanes):
-            self._loop.post(when_ns, self._deliver, (deliver, payload, message))
+            if when_ns <= loop.now_ns:
+                loop.ready.append((self._deliver, (deliver, payload, message), None))
+                return
+            # Agenda.push, inlined: nearly every message goes this way.
+            agenda = loop.foreground
+            bucket = agenda.buckets.get(when_ns)
+            if bucket is None:
+                agenda.buckets[when_ns] = [(self._deliver, (deliver, payload, message), None)]
+                heapq.heappush(agenda.times, when_ns)
+            else:
+                bucket.append((self._deliver, (deliver, payload, message), None))
             return
         sent = _Sent(deliver, payload, when_ns, message)
         if message is not None and self._attentive is not None:
@@ -190,7 +241,7 @@ class Steering:
         lane.append(sent)
         for index in held:
             self._keep(index, sent, end)
-        self._loop.post(when_ns, self._come, (end, sent))
+        loop.post(when_ns, self._come, (end, sent))
 
     def _deliver(self, deliver: Deliver[P], payload: P, message: Message | None) -> None:
         """What needs no lane."""

@@ -67,13 +67,8 @@ class External:
         params = Params(cache, custom)
         self._validating = ValidatingPolicies(cache, self._selectors, conditions, params)
         self._mutating = MutatingPolicies(cache, self._selectors, conditions, params)
-        self._sources = (*self.webhooks.sources, self._validating.source, self._mutating.source)
-        """Who may be to be asked: looked at for each write."""
-
-    @property
-    def is_there(self) -> bool:
-        """Whether anybody is to be asked about anything."""
-        return any(self._sources)
+        self.sources = (*self.webhooks.sources, self._validating.source, self._mutating.source)
+        """Who may be to be asked, if any of them is true: looked at for each write."""
 
     def attributes(
         self,
