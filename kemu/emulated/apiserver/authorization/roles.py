@@ -78,6 +78,10 @@ def of_paths(verbs: Iterable[str], paths: Iterable[str]) -> Rule:
     return Rule(frozenset(verbs), _EVERYWHERE, _EVERYWHERE, _EVERYWHERE, tuple(paths))
 
 
+FULL = (rule("*", "*", "*"), of_paths(("*",), ("*",)))
+"""What allows everything."""
+
+
 class Grant(NamedTuple):
     """What a binding gives."""
 

@@ -1,0 +1,113 @@
+"""Real Kueue takes 500 Jobs through its queues, with the real kube-scheduler; the ledger sees what would be wrong."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients import emulated
+from tests.clients.kueue import ledger, manager, programs, queues, runs
+from tests.clients.kueue.ledger import Event
+from tests.realkube import binaries, processes
+
+AMBER, CYAN = "amber", "cyan"
+
+
+def workload(revision: int, job: str, queue: str, cpu: str | None, *conditions: str) -> Event:
+    """``cpu``: of what it holds; None: it waits."""
+    status: dict[str, Any] = {"conditions": [{"type": one, "status": "True"} for one in conditions]}
+    if cpu is not None:
+        status["admission"] = {"clusterQueue": queue, "podSetAssignments": [{"resourceUsage": {"cpu": cpu}}]}
+    metadata = {"name": f"job-{job}", "ownerReferences": [{"name": job}]}
+    return Event(revision, float(revision), "MODIFIED", {"kind": "Workload", "metadata": metadata, "status": status})
+
+
+def pod(revision: int, job: str, queue: str, cpu: str, phase: str) -> Event:
+    labels = {ledger.TEAM: queue, "batch.kubernetes.io/job-name": job}
+    spec = {"containers": [{"resources": {"requests": {"cpu": cpu}}}]}
+    found = {
+        "kind": "Pod",
+        "metadata": {"name": f"{job}-x", "labels": labels},
+        "spec": spec,
+        "status": {"phase": phase},
+    }
+    return Event(revision, float(revision), "MODIFIED", found)
+
+
+def held(revision: int, job: str, queue: str, cpu: str) -> Event:
+    return workload(revision, job, queue, cpu, "QuotaReserved", "Admitted")
+
+
+def freed(revision: int, job: str, queue: str, cpu: str) -> Event:
+    return workload(revision, job, queue, cpu, "QuotaReserved", "Admitted", "Finished")
+
+
+def test_what_is_freed_can_be_held_again() -> None:
+    workloads = [
+        workload(1, "a", AMBER, None),
+        workload(2, "b", AMBER, None),
+        held(3, "a", AMBER, "40"),
+        freed(6, "a", AMBER, "40"),
+        held(7, "b", AMBER, "38500m"),
+    ]
+    pods = [
+        pod(4, "a", AMBER, "40", "Running"),
+        pod(5, "a", AMBER, "40", "Succeeded"),
+        pod(8, "b", AMBER, "2", "Pending"),
+    ]
+    found = ledger.judge(reversed(workloads), pods, queues.QUOTAS)
+    assert found.broken == []
+    assert found.most_waiting == 2
+    assert (found.peaks[AMBER], found.peak) == (40_000, 40_000)
+    assert found.admitted == {"job-a": 3.0, "job-b": 7.0}
+    assert found.finished == {"job-a": 6.0}
+
+
+def test_more_than_a_queue_may_borrow() -> None:
+    found = ledger.judge([held(1, "a", CYAN, "12"), held(2, "b", CYAN, "1m")], [], queues.QUOTAS)
+    assert found.broken == ["revision 2: admitted Workloads hold 12001m of cyan, which may have 12000m"]
+
+
+def test_more_than_the_cohort_has() -> None:
+    workloads = [held(1, "a", AMBER, "35"), held(2, "b", CYAN, "6"), freed(3, "a", AMBER, "35")]
+    found = ledger.judge(workloads, [], queues.QUOTAS)
+    assert found.broken == ["revision 2: admitted Workloads hold 41000m, and the cohort has 40000m"]
+
+
+def test_pods_hold_more_than_their_workloads() -> None:
+    pods = [pod(2, "a", CYAN, "13", "Pending")]
+    found = ledger.judge([held(1, "a", CYAN, "1")], pods, queues.QUOTAS)
+    assert found.broken == ["revision 2: pods hold 13000m of cyan, which may have 12000m"]
+
+
+@pytest.mark.parametrize("when", ["never", "later", "no longer"])
+def test_a_pod_whose_workload_holds_nothing(when: str) -> None:
+    workloads = {
+        "never": [],
+        "later": [workload(1, "a", AMBER, None), held(3, "a", AMBER, "1")],
+        "no longer": [freed(1, "a", AMBER, "1")],
+    }[when]
+    found = ledger.judge(workloads, [pod(2, "a", AMBER, "1", "Pending")], queues.QUOTAS)
+    assert found.broken == ["revision 2: a pod of a is there, whose Workload holds no quota"]
+
+
+@pytest.mark.skipif(os.environ.get("KEMU_NIGHTLY") != "1", reason="not beside the project: minutes, so nightly")
+def test_500_jobs_wait_borrow_and_complete(tmp_path: Path) -> None:
+    binaries.require("kube-scheduler", "kubectl")
+    programs.manager()
+    port = processes.free_ports(1)[0]
+    with runs.cluster(runs.KEMU, tmp_path, port) as cluster:
+        manager.install(cluster, port, service_is_local=False)
+        found = runs.run(cluster, 500)
+        cluster.stop()
+        assert isinstance(cluster, emulated.Emulated)
+        verdict = cluster.end()
+    assert found.broken == []
+    assert verdict["verdict"] == "holds", verdict
+    # They were held back, and quota was what held them: the cohort was full, and two queues lived on what others left.
+    assert found.ledger.most_waiting > 200
+    assert found.ledger.peak > 36_000
+    assert all(found.ledger.peaks[team] > queues.QUOTAS[team].nominal for team in (AMBER, CYAN))
