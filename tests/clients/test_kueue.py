@@ -16,11 +16,14 @@ from tests.realkube import binaries, processes
 AMBER, CYAN = "amber", "cyan"
 
 
-def workload(revision: int, job: str, queue: str, cpu: str | None, *conditions: str) -> Event:
-    """``cpu``: of what it holds; None: it waits."""
+def workload(revision: int, job: str, queue: str, cpu: str | None, *conditions: str, succeeded: int = 0) -> Event:
+    """One of two pods. ``cpu``: what they hold together; None: it waits."""
     status: dict[str, Any] = {"conditions": [{"type": one, "status": "True"} for one in conditions]}
     if cpu is not None:
-        status["admission"] = {"clusterQueue": queue, "podSetAssignments": [{"resourceUsage": {"cpu": cpu}}]}
+        assigned = [{"name": "main", "count": 2, "resourceUsage": {"cpu": cpu}}]
+        status["admission"] = {"clusterQueue": queue, "podSetAssignments": assigned}
+    if succeeded:
+        status["reclaimablePods"] = [{"name": "main", "count": succeeded}]
     metadata = {"name": f"job-{job}", "ownerReferences": [{"name": job}]}
     return Event(revision, float(revision), "MODIFIED", {"kind": "Workload", "metadata": metadata, "status": status})
 
@@ -64,6 +67,20 @@ def test_what_is_freed_can_be_held_again() -> None:
     assert (found.peaks[AMBER], found.peak) == (40_000, 40_000)
     assert found.admitted == {"job-a": 3.0, "job-b": 7.0}
     assert found.finished == {"job-a": 6.0}
+
+
+def test_pods_that_have_succeeded_give_back_what_they_had() -> None:
+    workloads = [
+        held(1, "a", AMBER, "40"),
+        workload(2, "a", AMBER, "40", "Admitted", succeeded=1),
+        held(3, "b", AMBER, "20"),
+        held(4, "c", AMBER, "1"),
+    ]
+    found = ledger.judge(workloads, [], queues.QUOTAS)
+    assert found.broken == [
+        "revision 4: admitted Workloads hold 41000m of amber, which may have 40000m",
+        "revision 4: admitted Workloads hold 41000m, and the cohort has 40000m",
+    ]
 
 
 def test_more_than_a_queue_may_borrow() -> None:

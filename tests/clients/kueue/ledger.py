@@ -90,10 +90,7 @@ class _State:
         if conditions.get("Finished"):
             self._found.finished.setdefault(name, event.at)
         elif "admission" in status:
-            used = sum(
-                quantities.milli(one["resourceUsage"]["cpu"]) for one in status["admission"]["podSetAssignments"]
-            )
-            self._held[name] = status["admission"]["clusterQueue"], used
+            self._held[name] = status["admission"]["clusterQueue"], _held_by(status)
         else:
             self._waiting.add(name)
         if conditions.get("Admitted"):
@@ -131,6 +128,16 @@ class _State:
         total, cohort = sum(held.values()), sum(one.nominal for one in self._quotas.values())
         if total > cohort:
             broken.append(f"{where}: {what} {total}m, and the cohort has {cohort}m")
+
+
+def _held_by(status: Mapping[str, Any]) -> int:
+    """Milli-CPU of an admitted Workload. It gives back what pods had that have succeeded."""
+    given_back = {one["name"]: one["count"] for one in status.get("reclaimablePods") or ()}
+    held = 0
+    for one in status["admission"]["podSetAssignments"]:
+        count = one["count"]
+        held += quantities.milli(one["resourceUsage"]["cpu"]) * (count - given_back.get(one["name"], 0)) // count
+    return held
 
 
 def _sums(held: Iterable[tuple[str, int]]) -> Counter[str]:

@@ -41,6 +41,16 @@ class Webhook(NamedTuple):
     configuration: str
     message: Any
     """``MutatingWebhook`` or ``ValidatingWebhook``."""
+    matched: dict[tuple[str, str, str, str, str, bool], Matched | None]
+    """What its rules have said: they look at nothing but this of a request, and most say no."""
+
+    def by_rules(self, of: Attributes) -> Matched | None:
+        key = of.group, of.version, of.plural, of.subresource, of.operation, bool(of.namespace)
+        try:
+            return self.matched[key]
+        except KeyError:
+            found = self.matched[key] = matching.by_rules(self.message.rules, self.message.matchPolicy, of)
+            return found
 
     @property
     def name(self) -> str:
@@ -180,7 +190,7 @@ class Webhooks:
     async def _matches(self, webhook: Webhook, attributes: Attributes) -> Matched | None:
         """As what the request concerns a webhook (``ShouldCallHook``). Raises :class:`kemu.errors.ApiError`."""
         message = webhook.message
-        matched = matching.by_rules(message.rules, message.matchPolicy, attributes)
+        matched = webhook.by_rules(attributes)
         if matched is None or not await self._selectors.admits(message, attributes):
             return None
         if message.matchConditions:
@@ -322,11 +332,11 @@ def put(obj: KubernetesObject, made: KubernetesObject) -> None:
 def _flatten(found: Iterable[Any], standalone: Sequence[Any]) -> list[Webhook]:
     """By the names of their configurations."""
     webhooks = [
-        Webhook(configuration.metadata.name, webhook)
+        Webhook(configuration.metadata.name, webhook, {})
         for configuration in sorted(found, key=lambda one: str(one.metadata.name))
         for webhook in configuration.webhooks
     ]
-    return webhooks + [Webhook(_HOOKS, one) for one in standalone]
+    return webhooks + [Webhook(_HOOKS, one, {}) for one in standalone]
 
 
 def _failed(webhook: Webhook, why: _CallFailed) -> kemu_errors.ApiError:
