@@ -21,6 +21,7 @@ from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.apiserver.webhooks.clients import BadClient, CallFailed, WebhookClient
 from kemu.emulated.objects.conversion import convert, json_operations, sizes
 from kemu.emulated.objects.defaulting import defaults
+from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation.extensions.admission_registration import REVIEW_VERSIONS
 from kemu.messages.k8s import admissionregistration_v1_pb2 as v1
 from kemu.messages.k8s.objects import KubernetesObject
@@ -41,16 +42,17 @@ class Webhook(NamedTuple):
     configuration: str
     message: Any
     """``MutatingWebhook`` or ``ValidatingWebhook``."""
-    matched: dict[tuple[str, str, str, str, str, bool], Matched | None]
-    """What its rules have said: they look at nothing but this of a request, and most say no."""
+    judged: dict[tuple[str, str, str, str, bool], tuple[Resource, Matched | None]]
+    """What its rules have said of requests for a kind, as long as that is served as it was. Most say no."""
 
     def by_rules(self, of: Attributes) -> Matched | None:
-        key = of.group, of.version, of.plural, of.subresource, of.operation, bool(of.namespace)
-        try:
-            return self.matched[key]
-        except KeyError:
-            found = self.matched[key] = matching.by_rules(self.message.rules, self.message.matchPolicy, of)
-            return found
+        row = of.resource
+        key = row.plural, row.api_version, of.subresource, of.operation, bool(of.namespace)
+        found = self.judged.get(key)
+        if found is None or found[0] is not row:
+            matched = matching.by_rules(self.message.rules, self.message.matchPolicy, of)
+            found = self.judged[key] = row, matched
+        return found[1]
 
     @property
     def name(self) -> str:
