@@ -250,10 +250,11 @@ class Objects:
         seen = [entry for one in self._collections for entry in one.entries.values()]
         if seen == self._seen:
             return
-        cluster_roles, cluster_bindings, roles, bindings = (
+        parsed: list[list[Any]] = [
             [one.resource.message.FromString(entry.wire) for _, entry in sorted(one.entries.items())]
             for one in self._collections
-        )
+        ]
+        cluster_roles, cluster_bindings, roles, bindings = parsed
         self._rules = _by_role(*cluster_roles, *roles)
         self._bindings = [*cluster_bindings, *bindings]
         self._grants.clear()
