@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu.runtime import runtimes, tasks
-from kemu.runtime.env import ActorSpec, LogSink
+from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.faults import kinds
 from kemu.runtime.host import hosts, wall_clocks
 from kemu.runtime.host.drivers import QUIET_S, Driver
@@ -55,6 +55,7 @@ class WallRuntime(Driver):
             keepalive_timeout_s=self._keepalive_timeout_s,
         )
         self._host.clock.configure(epoch_unix_ns=0, speed=speed, epoch_unix_s=self._epoch_unix_s)
+        self._is_now = epoch_unix_s is None
         self._standstills = Standstills(self._host)
         self._in_force: dict[str, None] = {}
         """Faults that last."""
@@ -72,6 +73,9 @@ class WallRuntime(Driver):
         if not self._host.clock.stands:
             raise RuntimeError("the clock runs already")
         now_ns = wall_clocks.wall_ns()
+        if self._is_now:
+            # Clients compare timestamps with their own clock; the set-up took a while.
+            self._host.clock.unix_ahead_ns = max(0, now_ns - self._epoch_unix_s * SECOND_NS)
         self._host.clock.configure(epoch_unix_ns=now_ns, speed=self.speed, epoch_unix_s=self._epoch_unix_s)
         self._ticks.begin()
 
