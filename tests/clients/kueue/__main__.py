@@ -29,7 +29,9 @@ def main() -> int:
             found = runs.run(cluster, options.jobs)
             cluster.stop()
             if isinstance(cluster, emulated.Emulated):
-                print(cluster.end()["headline"])
+                verdict = cluster.end()
+                print(verdict["headline"])
+                found.broken.extend([verdict["headline"]] if verdict["verdict"] != "holds" else [])
     print(json.dumps(found.figures, indent=2))
     for sentence in found.broken[:20]:
         print(sentence)

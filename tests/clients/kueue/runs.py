@@ -86,7 +86,7 @@ def run(cluster: clusters.Components, jobs: int) -> Found:
         **{f"most_{team}_cpu": judged.peaks[team] / 1000 for team in queues.QUOTAS},
         **{f"cpu_s_{name}": seconds for name, seconds in used.items()},
     }
-    broken = judged.broken + outcomes(cluster, jobs, judged)
+    broken = judged.broken + outcomes(cluster, jobs, judged) + pressure(judged, jobs)
     return Found(judged, broken, {name: round(value, 1) for name, value in figures.items()})
 
 
@@ -112,6 +112,25 @@ def outcomes(cluster: clusters.Components, jobs: int, judged: ledger.Ledger) -> 
     for what, seen in (("admitted", judged.admitted), ("finished", judged.finished)):
         if len(seen) != jobs:
             broken.append(f"{len(seen)} Workloads of {jobs} were {what}")
+    return broken
+
+
+def pressure(judged: ledger.Ledger, jobs: int) -> list[str]:
+    """A sentence for each way in which quota was not tried: a run without pressure proves nothing."""
+    broken = []
+    if judged.most_waiting < jobs // 4:
+        broken.append(
+            f"{len(judged.admitted)} Workloads were admitted, and {judged.most_waiting} waited at most: quota held "
+            "nobody back"
+        )
+    cohort = sum(one.nominal for one in queues.QUOTAS.values())
+    if judged.peak < cohort * 9 // 10:
+        broken.append(f"all held {judged.peak}m at most of {cohort}m")
+    broken += [
+        f"{team} held {judged.peaks[team]}m at most and borrowed nothing"
+        for team in ("amber", "cyan")
+        if judged.peaks[team] <= queues.QUOTAS[team].nominal
+    ]
     return broken
 
 
