@@ -71,7 +71,13 @@ class World:
     def __init__(self, directory: Path) -> None:
         self.events = Events()
         self.runtime = WallRuntime(
-            1, self.events, directory=directory, speed=SPEED, loop=asyncio.get_running_loop(), epoch_unix_s=5
+            1,
+            self.events,
+            directory=directory,
+            speed=SPEED,
+            loop=asyncio.get_running_loop(),
+            epoch_unix_s=5,
+            is_dated=True,
         )
 
     def numbers(self, name: str, kind: str = "ticker.task") -> list[int]:
@@ -208,7 +214,9 @@ async def test_a_run_is_idle_when_only_housekeeping_is_left(world: World) -> Non
 
 async def test_timestamps_are_those_of_the_machine_however_long_the_setup_takes(tmp_path: Path) -> None:
     """Clients wait for the second after an object's creation, by their own clock."""
-    runtime = WallRuntime(1, Events(), directory=tmp_path, loop=asyncio.get_running_loop())
+    runtime = WallRuntime(
+        1, Events(), directory=tmp_path, loop=asyncio.get_running_loop(), epoch_unix_s=int(time.time())
+    )
     time.sleep(1.2)  # noqa: ASYNC251  (nothing else is to happen)
     before_ns = time.time_ns()
     await runtime.begin()
