@@ -12,6 +12,7 @@ from tests.realkube import binaries
 
 MODULE, VERSION = "sigs.k8s.io/kueue", "v0.17.0"
 BUILD_S = 3600.0
+_PATH = f"{os.environ.get('PATH', '')}:/usr/local/go/bin"
 
 
 def manager() -> Path:
@@ -28,7 +29,7 @@ def _built() -> tuple[Path, Path]:
     built = binaries.cache() / f"kueue-{VERSION}"
     rendered = built.with_suffix(f"{built.suffix}.yaml")
     if not (built.exists() and rendered.exists()):
-        if shutil.which("go") is None:
+        if shutil.which("go", path=_PATH) is None:
             raise RuntimeError(f"neither {built} nor go is there")
         build(built, rendered)
     return built, rendered
@@ -40,7 +41,7 @@ def build(built: Path, rendered: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
 
         def run(*words: str | Path) -> str:
-            environment = {**os.environ, "GOFLAGS": "-mod=mod -buildvcs=false"}
+            environment = {**os.environ, "PATH": _PATH, "GOFLAGS": "-mod=mod -buildvcs=false"}
             done = subprocess.run(
                 [str(word) for word in words],
                 cwd=folder,

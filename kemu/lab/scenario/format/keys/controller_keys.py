@@ -104,7 +104,7 @@ KINDS: dict[str, Kind] = {
         more=(20, 100),
     ),
     CLUSTER_ROLE_AGGREGATION: Kind(
-        "kemu.emulated.controllers.role_aggregation:RoleAggregation",
+        "kemu.emulated.controllers.roles.aggregation:RoleAggregation",
         "Gives ClusterRoles with an aggregationRule the rules of those that it selects.",
     ),
     RESOURCE_QUOTA: Kind(

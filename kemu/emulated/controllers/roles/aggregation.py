@@ -22,7 +22,7 @@ WORKERS = 5
 
 
 class RoleAggregation(controllers.Controller):
-    """Factory: ``kemu.emulated.controllers.role_aggregation:RoleAggregation``."""
+    """Factory: ``kemu.emulated.controllers.roles.aggregation:RoleAggregation``."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
