@@ -39,8 +39,6 @@ class DilatedClock:
     def __init__(self) -> None:
         self.epoch_unix_s = 0
         """Unix time, in seconds, that virtual time 0 has in timestamps."""
-        self.unix_ahead_ns = 0
-        """How much later than that it is, so that timestamps are those of the machine."""
         self.speed = 1.0
         self._origin_ns: int | None = None
         """Monotonic time of virtual time 0; None in set-up."""
@@ -205,7 +203,7 @@ class WallClock:
 
     @property
     def unix_offset_ns(self) -> int:
-        right_ns = self.shared.epoch_unix_s * SECOND_NS + self.shared.unix_ahead_ns
+        right_ns = self.shared.epoch_unix_s * SECOND_NS
         return right_ns if self._skew is None else right_ns + self._skew.wall_ahead_ns
 
     def delay_s(self, when_ns: int) -> float | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu.runtime import runtimes, tasks
-from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
+from kemu.runtime.env import ActorSpec, LogSink
 from kemu.runtime.faults import kinds
 from kemu.runtime.host import hosts, wall_clocks
 from kemu.runtime.host.drivers import QUIET_S, Driver
@@ -39,12 +39,10 @@ class WallRuntime(Driver):
         directory: str | Path,
         speed: float = 1.0,
         epoch_unix_s: int | None = None,
-        is_dated: bool = False,
         timing: Mapping[str, Any] | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """See :class:`kemu.runtime.host.drivers.Driver`. ``is_dated``: ``epoch_unix_s`` is a date of its own; otherwise
-        timestamps are those of the machine from :meth:`begin` on, however long the set-up took."""
+        """See :class:`kemu.runtime.host.drivers.Driver`."""
         self._sink = sink
         super().__init__(directory=directory, speed=speed, epoch_unix_s=epoch_unix_s, timing=timing, loop=loop)
         self._host.on_strike = self._struck
@@ -57,7 +55,6 @@ class WallRuntime(Driver):
             keepalive_timeout_s=self._keepalive_timeout_s,
         )
         self._host.clock.configure(epoch_unix_ns=0, speed=speed, epoch_unix_s=self._epoch_unix_s)
-        self._is_dated = is_dated
         self._standstills = Standstills(self._host)
         self._in_force: dict[str, None] = {}
         """Faults that last."""
@@ -75,9 +72,6 @@ class WallRuntime(Driver):
         if not self._host.clock.stands:
             raise RuntimeError("the clock runs already")
         now_ns = wall_clocks.wall_ns()
-        if not self._is_dated:
-            # Clients compare timestamps with their own clock.
-            self._host.clock.unix_ahead_ns = max(0, now_ns - self._epoch_unix_s * SECOND_NS)
         self._host.clock.configure(epoch_unix_ns=now_ns, speed=self.speed, epoch_unix_s=self._epoch_unix_s)
         self._ticks.begin()
 
