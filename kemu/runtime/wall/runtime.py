@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kemu.runtime import runtimes, tasks
-from kemu.runtime.env import ActorSpec, LogSink
+from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.faults import kinds
 from kemu.runtime.host import hosts, wall_clocks
 from kemu.runtime.host.drivers import QUIET_S, Driver
@@ -41,9 +41,13 @@ class WallRuntime(Driver):
         epoch_unix_s: int | None = None,
         timing: Mapping[str, Any] | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
+        on_date: Callable[[int], None] | None = None,
     ) -> None:
-        """See :class:`kemu.runtime.host.drivers.Driver`."""
+        """See :class:`kemu.runtime.host.drivers.Driver`. ``on_date`` is told the Unix second that virtual time 0 turns
+        out to be: set-up takes its time, and clients compare what objects say with their own clocks. Without it, and
+        with ``epoch_unix_s``, that stays."""
         self._sink = sink
+        self._on_date = on_date or (_nothing if epoch_unix_s is None else None)
         super().__init__(directory=directory, speed=speed, epoch_unix_s=epoch_unix_s, timing=timing, loop=loop)
         self._host.on_strike = self._struck
         self._host.on_exit = self._exited
@@ -72,6 +76,12 @@ class WallRuntime(Driver):
         if not self._host.clock.stands:
             raise RuntimeError("the clock runs already")
         now_ns = wall_clocks.wall_ns()
+        if self._on_date is not None:
+            second = now_ns // SECOND_NS
+            if self.speed == 1.0:
+                now_ns = second * SECOND_NS  # so that both clocks agree to the nanosecond
+            self._epoch_unix_s = second
+            self._on_date(second)
         self._host.clock.configure(epoch_unix_ns=now_ns, speed=self.speed, epoch_unix_s=self._epoch_unix_s)
         self._ticks.begin()
 
@@ -245,3 +255,7 @@ class WallRuntime(Driver):
 
     async def _end_fault(self, fault: str) -> int:
         return self._host.heal(fault)
+
+
+def _nothing(second: int) -> None:
+    """Nobody keeps the date."""

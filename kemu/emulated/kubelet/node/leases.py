@@ -72,7 +72,7 @@ def _always(arrives_ns: int, epoch_ns: int) -> Calms:
 class OwnLease:
     """Own lease of one node. Nothing is renewed by itself before :meth:`start`."""
 
-    __slots__ = ("_calms", "_client", "_clock", "_created", "_duration_s", "_env", "_epoch_ns", "_lease", "_name",
+    __slots__ = ("_calms", "_client", "_clock", "_created", "_duration_s", "_env", "_lease", "_name",
                  "_owner", "_renewing", "_schedule", "_statement", "_timer")  # fmt: skip
 
     def __init__(
@@ -92,7 +92,6 @@ class OwnLease:
         self._name = name
         self._calms = calms
         self._owner = owner
-        self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
         self._lease: shared_objects.Held | None = None
         """As it was last answered; bytes take a tenth of the memory, and there is one for every node."""
         self._created = False
@@ -112,6 +111,11 @@ class OwnLease:
     def start(self) -> None:
         """From now on, each at its time."""
         self._wait(self._now())
+
+    @property
+    def _epoch_ns(self) -> int:
+        """In real time it is known for good when set-up ends."""
+        return self._clock.epoch_unix_s * SECOND_NS
 
     def _now(self) -> int:
         return self._epoch_ns + self._clock.now_ns()

@@ -77,7 +77,6 @@ class OwnNode:
         "_clock",
         "_config",
         "_env",
-        "_epoch_ns",
         "_given",
         "_images",
         "_images_ns",
@@ -116,7 +115,6 @@ class OwnNode:
         self._clock = env.clock
         self._client = client
         self._config = config
-        self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
         self._given = node
         self._parsed: core_v1_pb2.Node | None = None
         """The same."""
@@ -312,6 +310,11 @@ class OwnNode:
         self._started = True
         self._wait_for_reports()
         self.lease.start()
+
+    @property
+    def _epoch_ns(self) -> int:
+        """In real time it is known for good when set-up ends."""
+        return self._clock.epoch_unix_s * SECOND_NS
 
     def _expect_reports(self, latest_ns: int) -> None:
         """``latest_ns``: of the latest report."""

@@ -406,6 +406,7 @@ def _runtime(
             speed=speed,
             epoch_unix_s=epoch_unix_s,
             timing=scenario.timing,
+            on_date=on_date,
         )
     if name == "real":
         from kemu.lab.scenario.playing import control_planes
