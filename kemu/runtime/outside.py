@@ -28,6 +28,8 @@ MOST_BYTES = 16 << 20
 CONNECTIONS = 100
 """Most of them at the same time from one process; further questions wait for one."""
 
+_IDLE_S = 90.0
+"""How long a connection is kept without a question, as Go's clients do."""
 _LOOPBACK = "127.0.0.1"
 _UNKNOWN_AUTHORITY = (2, 7, 18, 19, 20, 21)
 """OpenSSL's codes for chains that end in nobody who is trusted."""
@@ -62,55 +64,145 @@ class BadAuthorities(KemuError):
     """The question holds no certificates."""
 
 
-_slots: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
+class _Lane:
+    """One connection to a process, which questions use one after the other."""
+
+    def __init__(self, question: Question, context: ssl.SSLContext) -> None:
+        import aiohttp  # of the extra up: a run that asks nobody does without
+
+        self.place = urlsplit(question.url)
+        self.where = (
+            (_LOOPBACK, question.port) if question.port else (self.place.hostname or "", self.place.port or 443)
+        )
+        self.has_answered = False
+        self._opened: list[socket.socket] = []
+        connector = aiohttp.TCPConnector(
+            resolver=_resolver(*self.where), ssl=context, keepalive_timeout=_IDLE_S, socket_factory=self._open
+        )
+        self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, trust_env=False)
+
+    def _open(self, address: tuple[Any, ...]) -> socket.socket:
+        self._opened = [one for one in self._opened if one.fileno() >= 0]
+        self._opened.append(socket.socket(*address[:3]))
+        return self._opened[-1]
+
+    async def ask(self, question: Question) -> Answer:
+        import aiohttp
+
+        async with self._session.post(
+            question.url,
+            data=question.body,
+            headers={"Content-Type": "application/json", "Accept": "application/json, */*"},
+            allow_redirects=False,
+            server_hostname=self.place.hostname,
+            timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None),
+            max_line_size=8190,
+            max_field_size=8190,
+        ) as response:
+            kind = response.headers.get("content-type", "")
+            answer = Answer(response.status, await _read(response), not kind or kind.startswith("text/"))
+        self.has_answered = True
+        return answer
+
+    async def close(self) -> None:
+        # TLS ends politely, which takes as long as the other side likes.
+        for one in self._opened:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+        await self._session.close()
+
+
+class _Lanes:
+    """Those of one event loop: at most so many at work, and as many idle."""
+
+    def __init__(self) -> None:
+        self.slots = asyncio.Semaphore(CONNECTIONS)
+        self._idle: dict[_Lane, _Way] = {}
+        """The one that was used last stands at the end."""
+        self._is_closed = False
+
+    async def ask(self, question: Question, context: ssl.SSLContext) -> Answer:
+        place = urlsplit(question.url)
+        way = _Way(place.scheme, place.netloc, question.port, question.authorities)
+        while True:
+            lane = next((one for one in reversed(self._idle) if self._idle[one] == way), None)
+            if lane is not None:
+                del self._idle[lane]
+            else:
+                lane = _Lane(question, context)
+            is_done = False
+            try:
+                answer = await lane.ask(question)
+                is_done = True
+                return answer
+            except Exception as error:
+                # The process may have closed it in the meantime, as Go's clients find out, too.
+                if not (lane.has_answered and _is_hung_up(error)):
+                    raise
+            finally:
+                if is_done and not self._is_closed:
+                    self._idle[lane] = way
+                    if len(self._idle) > CONNECTIONS:
+                        oldest = next(iter(self._idle))
+                        del self._idle[oldest]
+                        await oldest.close()
+                else:
+                    await lane.close()
+
+    async def close(self) -> None:
+        self._is_closed = True
+        while self._idle:
+            await self._idle.popitem()[0].close()
+
+
+class _Way(NamedTuple):
+    """What makes a connection good for a question."""
+
+    scheme: str
+    netloc: str
+    port: int
+    authorities: bytes
+
+
+_lanes: dict[asyncio.AbstractEventLoop, _Lanes] = {}
 
 
 async def ask(question: Question) -> Answer:
-    """Raises Unanswered and BadAuthorities."""
+    """Raises Unanswered and BadAuthorities. Connections are kept until :func:`close`."""
     loop = asyncio.get_running_loop()
-    slots = _slots.get(loop)
-    if slots is None:
-        _slots.clear()  # those of loops that have ended
-        slots = _slots[loop] = asyncio.Semaphore(CONNECTIONS)
+    lanes = _lanes.get(loop)
+    if lanes is None:
+        for ended in [one for one in _lanes if one.is_closed()]:
+            del _lanes[ended]
+        lanes = _lanes[loop] = _Lanes()
     context = _context(question.authorities)
     try:
-        async with asyncio.timeout(question.timeout_s), slots:
-            return await _ask(question, context)
+        async with asyncio.timeout(question.timeout_s), lanes.slots:
+            return await _ask(question, context, lanes)
     except TimeoutError:
         raise Unanswered("context deadline exceeded") from None
 
 
-async def _ask(question: Question, context: ssl.SSLContext) -> Answer:
-    import aiohttp  # of the extra up: a run that asks nobody does without
+async def close() -> None:
+    """Close the connections of this event loop, which nobody uses."""
+    lanes = _lanes.pop(asyncio.get_running_loop(), None)
+    if lanes is not None:
+        await lanes.close()
+
+
+def _is_hung_up(error: Exception) -> bool:
+    import aiohttp
+
+    return isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError)
+
+
+async def _ask(question: Question, context: ssl.SSLContext, lanes: _Lanes) -> Answer:
+    import aiohttp
 
     place = urlsplit(question.url)
     host, port = (_LOOPBACK, question.port) if question.port else (place.hostname or "", place.port or 443)
-    opened: list[socket.socket] = []
-
-    def open_socket(address: tuple[Any, ...]) -> socket.socket:
-        opened.append(socket.socket(*address[:3]))
-        return opened[-1]
-
-    connector = aiohttp.TCPConnector(
-        resolver=_resolver(host, port), ssl=context, force_close=True, socket_factory=open_socket
-    )
     try:
-        async with (
-            connector,
-            aiohttp.ClientSession(connector=connector, auto_decompress=False, trust_env=False) as session,
-            session.post(
-                question.url,
-                data=question.body,
-                headers={"Content-Type": "application/json", "Accept": "application/json, */*"},
-                allow_redirects=False,
-                server_hostname=place.hostname,
-                timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None),
-                max_line_size=8190,
-                max_field_size=8190,
-            ) as response,
-        ):
-            kind = response.headers.get("content-type", "")
-            return Answer(response.status, await _read(response), not kind or kind.startswith("text/"))
+        return await lanes.ask(question, context)
     except aiohttp.ClientConnectorCertificateError as error:
         raise Unanswered(_certificate_problem(error.certificate_error)) from None
     except aiohttp.ClientConnectorSSLError as error:
@@ -127,11 +219,6 @@ async def _ask(question: Question, context: ssl.SSLContext) -> Answer:
         raise Unanswered(f"net/http: HTTP/1.x transport connection broken: {_one_line(error.message)}") from None
     except (aiohttp.ClientError, OSError, ValueError) as error:
         raise Unanswered(_one_line(str(error))) from None
-    finally:
-        # TLS ends politely, which takes as long as the other side likes.
-        for one in opened:
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

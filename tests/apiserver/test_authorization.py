@@ -507,6 +507,33 @@ def test_who_administers_a_namespace_gives_no_more_than_he_has() -> None:
     run(main, servers=({"users": ADMIN_OF_ONE},))
 
 
+def test_only_who_may_everything_gathers_rules() -> None:
+    """What a rule gathers is not known when it is written."""
+
+    async def main(cluster: Cluster) -> None:
+        makes_roles = rbac_v1_pb2.ClusterRole()
+        makes_roles.metadata.name = "makes-roles"
+        makes_roles.rules.add(
+            verbs=["create", "patch"], apiGroups=["rbac.authorization.k8s.io"], resources=["clusterroles"]
+        )
+        gathers = rbac_v1_pb2.ClusterRole()
+        gathers.metadata.name = "gathers"
+        gathers.aggregationRule.clusterRoleSelectors.add().matchLabels["to"] = "all"
+        given = rbac_v1_pb2.ClusterRoleBinding()
+        given.metadata.name, given.roleRef.kind, given.roleRef.name = "carol", "ClusterRole", "makes-roles"
+        given.roleRef.apiGroup = "rbac.authorization.k8s.io"
+        given.subjects.add(kind="User", name="carol", apiGroup="rbac.authorization.k8s.io")
+        for one in (makes_roles, given, gathers):
+            await cluster.client.create(one)
+        carol = acting(cluster, "carol")
+        text = await refused(carol.patch("clusterroles", "gathers", "", {"aggregationRule": None}))
+        gathers.metadata.name = "gathers-too"
+        for said in (text, await refused(carol.create(gathers))):
+            assert said.endswith("must have cluster-admin privileges to use the aggregationRule")
+
+    run(main, servers=({"users": {"carol": {"groups": []}}},))
+
+
 def test_with_the_verb_bind_a_role_can_be_given_without_its_rights() -> None:
     async def main(cluster: Cluster) -> None:
         bob = acting(cluster, "bob")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,22 @@ async def test_a_run_is_idle_when_only_housekeeping_is_left(world: World) -> Non
     await world.begin(spec("a", quiet=True))
     assert await world.runtime.run_until(1000 * SECOND_NS, until_idle=True) == "idle"
     assert world.runtime.clock.now_ns() < 100 * SECOND_NS
+
+
+async def test_timestamps_are_those_of_the_machine_however_long_the_setup_takes(tmp_path: Path) -> None:
+    """Clients wait for the second after an object's creation, by their own clock."""
+    dated: list[int] = []
+    runtime = WallRuntime(
+        1, Events(), directory=tmp_path, loop=asyncio.get_running_loop(), epoch_unix_s=5, on_date=dated.append
+    )
+    time.sleep(1.2)  # noqa: ASYNC251  (nothing else is to happen)
+    before_ns = time.time_ns()
+    await runtime.begin()
+    shown_ns = runtime.clock.unix_ns()
+    after_ns = time.time_ns()
+    assert before_ns - 1_000_000 <= shown_ns <= after_ns + 1_000_000
+    assert dated == [runtime.clock.epoch_unix_s]
+    await runtime._close()
 
 
 async def test_what_one_process_cannot_do_is_refused(world: World) -> None:

@@ -15,6 +15,7 @@ they decide.
     jobs             Jobs, CronJobs, and Jobs whose time after their end is over
     namespaces       the actor ``controller/namespace``: empties namespaces that are being deleted
     quotas           the actor ``controller/resourcequota``: counts what each namespace uses of its quotas
+    roles            the controller of aggregated ClusterRoles
     services         the controllers of Services, one actor each: EndpointSlices, Endpoints, load balancers
     settings         what every controller can be told: lag, replicas, leader election
     variants         what controllers may be made of instead: the classes of their variants

@@ -32,6 +32,7 @@ CONTROLLERS = {
     "resourcequota": "resourcequota-controller",
     "garbage-collector": "generic-garbage-collector",
     "namespace": "namespace-controller",
+    "clusterrole-aggregation": "clusterrole-aggregation-controller",
     "persistentvolume-binder": "persistent-volume-binder",
     "attach-detach": "attachdetach-controller",
     "ephemeral-volume": "ephemeral-volume-controller",

@@ -330,6 +330,7 @@ class Host:
         for resident in list(self.residents.values()):
             self._drop(resident)
         await self.connections.close()
+        await outside.close()
 
 
 def _is_between(one: frozenset[str], other: frozenset[str], a: str, b: str) -> bool:

@@ -98,7 +98,7 @@ class RealRuntime(WallRuntime):
         self._merger = Merger(sink)
         super().__init__(seed, self._merger.add, directory=directory, timing=timing, loop=loop)
         self._programs = programs
-        self._on_date = on_date
+        self._told_date = on_date
         self._never_idle = never_idle
         self._processes: dict[str, Process] = {}
         """By actor; those that run, and those that have ended and are not started again yet."""
@@ -116,7 +116,7 @@ class RealRuntime(WallRuntime):
         await asyncio.sleep(second - wall_clocks.wall_ns() / SECOND_NS)
         self._epoch_unix_s = second
         self._host.clock.configure(epoch_unix_ns=second * SECOND_NS, speed=1.0, epoch_unix_s=second)
-        self._on_date(second)
+        self._told_date(second)
         self._used_ns = {name: process.cpu_ns for name, process in self._processes.items()}
         self._ticks.begin()
         self._flush()

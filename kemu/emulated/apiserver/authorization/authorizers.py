@@ -151,7 +151,7 @@ class Authorizer:
         """All that the caller's roles allow."""
         caller = self._caller(by)
         if self._is_open or not caller.grants:
-            return [roles.Grant((roles.rule("*", "*", "*"), roles.of_paths(("*",), ("*",))), "")]
+            return [roles.Grant(roles.FULL, "")]
         return [*caller.grants, *self._objects.grants(caller.user)]
 
     def _caller(self, by: str) -> Caller:
@@ -205,8 +205,11 @@ class Authorizer:
         if RBAC in self._modes:
             if caller.grants.allows(asked):
                 return not asked.name or caller.grants.allows(asked._replace(name=""))
-            if self._objects.are_there and roles.allows(self._objects.grants(caller.user), asked):
-                return False
+            if self._objects.are_there:
+                found = self._objects.grants(caller.user)
+                # Most rules hold for all names, so that the answer without one is remembered.
+                if found.allows(asked._replace(name="")) or found.allows(asked):
+                    return False
         raise _forbidden(caller.user, asked, why)
 
 

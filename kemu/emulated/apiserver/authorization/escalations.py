@@ -20,8 +20,8 @@ Binding = rbac_v1_pb2.RoleBinding | rbac_v1_pb2.ClusterRoleBinding
 Role = rbac_v1_pb2.Role | rbac_v1_pb2.ClusterRole
 Checked = Role | Binding
 
-Check = Callable[[Resource, Checked], None]
-"""Raises Forbidden for a role or a binding that gives more than its writer has."""
+Check = Callable[[Resource, Checked, Checked | None], None]
+"""Raises Forbidden for a role or a binding that gives more than its writer has. It comes with what it was before."""
 
 CHECK: ContextVar[Check | None] = ContextVar("check", default=None)
 """The check for the request that is being carried out; None: its writer may give everything."""
@@ -58,7 +58,7 @@ def check_of(authorizer: Authorizer, by: str) -> Check | None:
     if authorizer.may_everything(by):
         return None
 
-    def check(resource: Resource, obj: Checked) -> None:
+    def check(resource: Resource, obj: Checked, old: Checked | None) -> None:
         namespace = obj.metadata.namespace
         if isinstance(obj, Binding):
             kind = "clusterroles" if obj.roleRef.kind == "ClusterRole" else "roles"
@@ -81,8 +81,20 @@ def check_of(authorizer: Authorizer, by: str) -> Check | None:
             )
             text += "attempting to grant RBAC permissions not currently held:\n" + "\n".join(_compact(missing))
             raise errors.Forbidden(text, kind=resource.plural, name=obj.metadata.name)
+        # It can gather anything, and keep others from taking it back.
+        if (_aggregates(obj) or _aggregates(old)) and not all(
+            any(right.is_covered(rule) for rule in held) for wanted in roles.FULL for right in _of_rule(wanted)
+        ):
+            text = (
+                f'{resource.qualified} "{obj.metadata.name}" is forbidden: must have cluster-admin privileges to use '
+            )
+            raise errors.Forbidden(f"{text}the aggregationRule", kind=resource.plural, name=obj.metadata.name)
 
     return check
+
+
+def _aggregates(role: Checked | None) -> bool:
+    return isinstance(role, rbac_v1_pb2.ClusterRole) and bool(role.aggregationRule.clusterRoleSelectors)
 
 
 def _of_role(authorizer: Authorizer, kind: str, name: str, namespace: str) -> Iterator[_Right]:
@@ -91,9 +103,11 @@ def _of_role(authorizer: Authorizer, kind: str, name: str, namespace: str) -> It
         row = resources.BY_PLURAL[kind]
         raise errors.NotFound(f'{row.qualified} "{name}" not found', kind=kind, name=name)
     for rule in found:
-        yield from _broken_down(
-            sorted(rule.verbs), sorted(rule.groups), sorted(rule.resources), sorted(rule.names), rule.paths
-        )
+        yield from _of_rule(rule)
+
+
+def _of_rule(rule: roles.Rule) -> Iterator[_Right]:
+    return _broken_down(sorted(rule.verbs), sorted(rule.groups), sorted(rule.resources), sorted(rule.names), rule.paths)
 
 
 def _of_rules(rules: Iterable[rbac_v1_pb2.PolicyRule]) -> Iterator[_Right]:

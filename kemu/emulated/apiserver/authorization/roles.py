@@ -12,6 +12,7 @@ from importlib import resources as files
 from typing import Any, NamedTuple
 
 from kemu.emulated.apiserver.authorization.attributes import Attributes
+from kemu.emulated.apiserver.storage import Entry
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
@@ -76,6 +77,10 @@ _PATHS = {
 
 def of_paths(verbs: Iterable[str], paths: Iterable[str]) -> Rule:
     return Rule(frozenset(verbs), _EVERYWHERE, _EVERYWHERE, _EVERYWHERE, tuple(paths))
+
+
+FULL = (rule("*", "*", "*"), of_paths(("*",), ("*",)))
+"""What allows everything."""
 
 
 class Grant(NamedTuple):
@@ -210,36 +215,57 @@ def _own() -> tuple[tuple[frozenset[str], Grant], ...]:
 
 
 class Objects:
-    """Roles and bindings that are objects, as the watch cache has them."""
+    """Roles and bindings that are objects, as the watch cache has them; parsed when they have changed."""
+
+    MOST_USERS = 1000
 
     def __init__(self, cache: WatchCache) -> None:
         self._collections = [cache.collections[kind] for kind in KINDS]
+        self._seen: list[Entry] = []
+        """What the rest was made of."""
+        self._rules = _by_role()
+        self._bindings: list[rbac_v1_pb2.RoleBinding | rbac_v1_pb2.ClusterRoleBinding] = []
+        self._grants: dict[User, Grants] = {}
 
     @property
     def are_there(self) -> bool:
         return any(one.entries for one in self._collections)
 
-    def _parsed(self) -> list[list[Any]]:
-        return [
+    def rules(self) -> Mapping[tuple[str, str], tuple[Rule, ...]]:
+        """Rules of all roles, by namespace (empty for cluster roles) and name."""
+        self._look()
+        return self._rules
+
+    def grants(self, user: User) -> Grants:
+        """What a user's bindings give."""
+        self._look()
+        found = self._grants.get(user)
+        if found is None:
+            if len(self._grants) >= self.MOST_USERS:
+                self._grants.clear()
+            found = self._grants[user] = Grants(self._given(user))
+        return found
+
+    def _look(self) -> None:
+        seen = [entry for one in self._collections for entry in one.entries.values()]
+        if seen == self._seen:
+            return
+        parsed: list[list[Any]] = [
             [one.resource.message.FromString(entry.wire) for _, entry in sorted(one.entries.items())]
             for one in self._collections
         ]
-
-    def rules(self) -> dict[tuple[str, str], tuple[Rule, ...]]:
-        """Rules of all roles, by namespace (empty for cluster roles) and name."""
-        cluster_roles, _, roles, _ = self._parsed()
-        return _by_role(*cluster_roles, *roles)
-
-    def grants(self, user: User) -> Iterator[Grant]:
-        """What a user's bindings give."""
-        parsed = self._parsed()
         cluster_roles, cluster_bindings, roles, bindings = parsed
-        rules = _by_role(*cluster_roles, *roles)
-        for binding in (*cluster_bindings, *bindings):
+        self._rules = _by_role(*cluster_roles, *roles)
+        self._bindings = [*cluster_bindings, *bindings]
+        self._grants.clear()
+        self._seen = seen
+
+    def _given(self, user: User) -> Iterator[Grant]:
+        for binding in self._bindings:
             namespace = binding.metadata.namespace
             if any(_is_subject(one, user, namespace) for one in binding.subjects):
                 where = "" if binding.roleRef.kind == "ClusterRole" else namespace
-                yield Grant(rules.get((where, binding.roleRef.name), ()), namespace)
+                yield Grant(self._rules.get((where, binding.roleRef.name), ()), namespace)
 
 
 def _by_role(*objects: rbac_v1_pb2.Role) -> dict[tuple[str, str], tuple[Rule, ...]]:

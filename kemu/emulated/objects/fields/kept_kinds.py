@@ -28,11 +28,6 @@ SORTS: dict[str, Sort] = {
     **message("CustomResourceDefinition", acts="spec status", parts="metadata"),
     **message("Role", acts="rules", parts="metadata"),
     **message("RoleBinding", acts="subjects roleRef", parts="metadata"),
-    **message(
-        "ClusterRole",
-        acts="rules",
-        parts="metadata",
-        refused={"aggregationRule": "no controller aggregates roles; write the rules into the role"},
-    ),
+    **message("ClusterRole", acts="rules aggregationRule", parts="metadata"),
     **message("ClusterRoleBinding", acts="subjects roleRef", parts="metadata"),
 }

@@ -350,6 +350,16 @@ def _check_scaling_rules(rules: autoscaling_v2_pb2.HPAScalingRules, path: str, f
         found.append(invalid(f"{path}.tolerance", rules.tolerance.string, checks.NOT_NEGATIVE))
 
 
+def _check_cluster_role(role: rbac_v1_pb2.ClusterRole, found: list[Cause]) -> None:
+    if not role.HasField("aggregationRule"):
+        return
+    path = "aggregationRule.clusterRoleSelectors"
+    if not role.aggregationRule.clusterRoleSelectors:
+        found.append(required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
+    for index, selector in enumerate(role.aggregationRule.clusterRoleSelectors):
+        check_label_selector(selector, f"{path}[{index}]", found)
+
+
 RULES = {
     networking_v1_pb2.IPAddress: Rules(_check_address, checks.fixed("spec"), name_rule=names.path_segment),
     networking_v1_pb2.ServiceCIDR: Rules(_check_service_range),
@@ -362,7 +372,7 @@ RULES = {
     networking_v1_pb2.NetworkPolicy: Rules(networks.check_policy),
     rbac_v1_pb2.Role: Rules(name_rule=names.path_segment),
     rbac_v1_pb2.RoleBinding: Rules(update=_FIXED_ROLE, name_rule=names.path_segment),
-    rbac_v1_pb2.ClusterRole: Rules(name_rule=names.path_segment),
+    rbac_v1_pb2.ClusterRole: Rules(_check_cluster_role, name_rule=names.path_segment),
     rbac_v1_pb2.ClusterRoleBinding: Rules(update=_FIXED_ROLE, name_rule=names.path_segment),
     autoscaling_v2_pb2.HorizontalPodAutoscaler: Rules(
         _check_autoscaler, _check_autoscaler_update, _check_autoscaler_status

@@ -23,7 +23,7 @@ from kemu.lab.scenario.format.events import OF_MACHINES, Event
 from kemu.lab.scenario.format.keys import controller_keys
 from kemu.lab.scenario.format.workloads import Workload
 from kemu.lab.scenario.loading.objects import manifests, volumes
-from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2, rbac_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 T = TypeVar("T")
@@ -113,6 +113,8 @@ def _needed(
     if any(_stays_only_where_it_matches(one) for one in (*objects, *templates)):
         found.append(controller_keys.NODE_AFFINITY_EVICTION)
     found += dict.fromkeys(name for kind, names in _NEEDED_BY.items() if kind in kinds for name in names)
+    if any(isinstance(one, rbac_v1_pb2.ClusterRole) and one.HasField("aggregationRule") for one in objects):
+        found.append(controller_keys.CLUSTER_ROLE_AGGREGATION)
     if any(_has_time_to_live(one) for one in objects):
         found.append(controller_keys.TTL_AFTER_FINISHED)
     own_claims = any(volumes.own_claims(one) for one in (*objects, *templates))

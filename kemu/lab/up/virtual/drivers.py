@@ -419,6 +419,7 @@ class Driver:
             for task in self._asking.values():
                 task.cancel()
             self._over.set_result(None)
+            await outside.close()
 
     def _take(self) -> None:
         world = self.world

@@ -21,6 +21,7 @@ from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.apiserver.webhooks.clients import BadClient, CallFailed, WebhookClient
 from kemu.emulated.objects.conversion import convert, json_operations, sizes
 from kemu.emulated.objects.defaulting import defaults
+from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation.extensions.admission_registration import REVIEW_VERSIONS
 from kemu.messages.k8s import admissionregistration_v1_pb2 as v1
 from kemu.messages.k8s.objects import KubernetesObject
@@ -41,6 +42,17 @@ class Webhook(NamedTuple):
     configuration: str
     message: Any
     """``MutatingWebhook`` or ``ValidatingWebhook``."""
+    judged: dict[tuple[str, str, str, str, bool], tuple[Resource, Matched | None]]
+    """What its rules have said of requests for a kind, as long as that is served as it was. Most say no."""
+
+    def by_rules(self, of: Attributes) -> Matched | None:
+        row = of.resource
+        key = row.plural, row.api_version, of.subresource, of.operation, bool(of.namespace)
+        found = self.judged.get(key)
+        if found is None or found[0] is not row:
+            matched = matching.by_rules(self.message.rules, self.message.matchPolicy, of)
+            found = self.judged[key] = row, matched
+        return found[1]
 
     @property
     def name(self) -> str:
@@ -180,7 +192,7 @@ class Webhooks:
     async def _matches(self, webhook: Webhook, attributes: Attributes) -> Matched | None:
         """As what the request concerns a webhook (``ShouldCallHook``). Raises :class:`kemu.errors.ApiError`."""
         message = webhook.message
-        matched = matching.by_rules(message.rules, message.matchPolicy, attributes)
+        matched = webhook.by_rules(attributes)
         if matched is None or not await self._selectors.admits(message, attributes):
             return None
         if message.matchConditions:
@@ -325,11 +337,11 @@ def put(obj: KubernetesObject, made: KubernetesObject) -> None:
 def _flatten(found: Iterable[Any], standalone: Sequence[Any]) -> list[Webhook]:
     """By the names of their configurations."""
     webhooks = [
-        Webhook(configuration.metadata.name, webhook)
+        Webhook(configuration.metadata.name, webhook, {})
         for configuration in sorted(found, key=lambda one: str(one.metadata.name))
         for webhook in configuration.webhooks
     ]
-    return webhooks + [Webhook(_HOOKS, one) for one in standalone]
+    return webhooks + [Webhook(_HOOKS, one, {}) for one in standalone]
 
 
 def _failed(webhook: Webhook, why: _CallFailed) -> kemu_errors.ApiError:

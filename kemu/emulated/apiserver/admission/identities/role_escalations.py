@@ -18,14 +18,14 @@ class RoleEscalations(Plugin[escalations.Checked]):
     async def validate(self, resource: Resource, obj: escalations.Checked) -> None:
         check = escalations.CHECK.get()
         if check is not None:
-            check(resource, obj)
+            check(resource, obj, None)
 
     async def validate_update(
         self, resource: Resource, subresource: str, new: escalations.Checked, old: escalations.Checked
     ) -> None:
         check = escalations.CHECK.get()
         if check is not None and _without_bookkeeping(new) != _without_bookkeeping(old):
-            check(resource, new)
+            check(resource, new, old)
 
 
 K = TypeVar("K", bound=KubernetesObject)

@@ -38,6 +38,7 @@ DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
 DEPLOYMENT, REPLICATION_CONTROLLER = "deployment", "replicationcontroller"
 GARBAGE_COLLECTOR, NAMESPACE = "garbage-collector", "namespace"
+CLUSTER_ROLE_AGGREGATION = "clusterrole-aggregation"
 HORIZONTAL_POD_AUTOSCALER, SERVICE_LB = horizontal.NAME, "service-lb"
 ENDPOINTS, ENDPOINT_SLICE, ENDPOINT_SLICE_MIRRORING = "endpoints", "endpointslice", "endpointslice-mirroring"
 
@@ -101,6 +102,10 @@ KINDS: dict[str, Kind] = {
         "kemu.emulated.controllers.namespaces:NamespaceController",
         "Empties namespaces that are being deleted, and lets them go.",
         more=(20, 100),
+    ),
+    CLUSTER_ROLE_AGGREGATION: Kind(
+        "kemu.emulated.controllers.roles.aggregation:RoleAggregation",
+        "Gives ClusterRoles with an aggregationRule the rules of those that it selects.",
     ),
     RESOURCE_QUOTA: Kind(
         "kemu.emulated.controllers.quotas:ResourceQuotaController",

@@ -1,0 +1,4 @@
+"""Controllers of roles.
+
+aggregation  the actor ``controller/clusterrole-aggregation``: ClusterRoles that have the rules of others
+"""
