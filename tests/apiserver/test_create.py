@@ -188,6 +188,12 @@ def test_kinds_without_namespace_have_none() -> None:
         assert created.metadata.namespace == ""
         assert created.status.allocatable["cpu"].string == "4", "a node brings its status along"
         assert created.metadata.generation == 0
+        created.metadata.namespace = "default"
+        created.metadata.labels["x"] = "y"
+        updated = await cluster.client.update(created)
+        assert (updated.metadata.namespace, updated.metadata.labels["x"]) == ("", "y")
+        patched = await cluster.client.patch("nodes", "n1", "", {"metadata": {"namespace": "other", "labels": {"x": "z"}}})
+        assert (patched.metadata.namespace, patched.metadata.labels["x"]) == ("", "z")
 
     run(main)
 

@@ -265,8 +265,8 @@ class Registry:
         obj, subresource, by, namespace = argument
         new = type(obj)()
         new.CopyFrom(obj)
-        if namespace and not new.metadata.namespace:
-            new.metadata.namespace = namespace
+        if new.metadata.namespace != namespace:
+            place(strategy.resource, new.metadata, namespace)
         return self._replaced(strategy, entry, new, subresource, by)
 
     def _replaced(
@@ -437,7 +437,7 @@ class Registry:
         request, patch, by = argument
         resource = strategy.resource
         new = resource.message.FromString(entry.wire[: entry.size])
-        old_name, uid = new.metadata.name, new.metadata.uid
+        old_name, namespace, uid = new.metadata.name, new.metadata.namespace, new.metadata.uid
         wanted = request.preconditions
         if wanted.uid != uid and wanted.uid and not self.has_uid(wanted.uid, uid):
             raise errors.wrong_uid(resource, entry.key, old_name, wanted.uid, uid)
@@ -451,6 +451,8 @@ class Registry:
             patches.merge_message(new, patch[0])
         else:
             patch.apply(resource, new)
+        if new.metadata.namespace != namespace:
+            place(resource, new.metadata, namespace)
         if new.metadata.name != old_name:
             raise kemu_errors.BadRequest(
                 f"the name of the object ({new.metadata.name}) does not match the name on the URL ({old_name})"
