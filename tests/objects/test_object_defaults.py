@@ -204,6 +204,11 @@ def test_controllers() -> None:
     stateful_set = defaulted("StatefulSet", "apps/v1", spec={"template": TEMPLATE})["spec"]
     assert stateful_set["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
     assert stateful_set["podManagementPolicy"] == "OrderedReady"
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}
+    made = defaulted("StatefulSet", "apps/v1", spec={"template": TEMPLATE, "volumeClaimTemplates": [claim]})["spec"]
+    assert made["volumeClaimTemplates"] == [
+        {**claim, "spec": {"volumeMode": "Filesystem"}, "status": {"phase": "Pending"}}
+    ]
 
     job = defaulted("Job", "batch/v1", spec={"template": TEMPLATE})["spec"]
     assert (job["parallelism"], job["completions"], job["backoffLimit"]) == (1, 1, 6)
