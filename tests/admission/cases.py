@@ -648,6 +648,64 @@ POLICIES: list[Json] = [
 ]
 
 
+_CONNECTED = [
+    {"operations": ["CONNECT"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["*/*"]},
+    {
+        "operations": ["CREATE"],
+        "apiGroups": ["authorization.k8s.io", "authentication.k8s.io"],
+        "apiVersions": ["v1"],
+        "resources": ["*"],
+    },
+    {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["serviceaccounts/token"]},
+]
+_CORE, _MAY = "/api/v1/namespaces/{ns}", "authorization.k8s.io/v1"
+
+
+def _connect(method: str, path: str, **query: Any) -> Json:
+    return {"method": method, "path": path, "query": query}
+
+
+def _review(kind: str, spec: Json, version: str = _MAY, namespaced: bool = False) -> Json:
+    where = "/namespaces/{ns}" if namespaced else ""
+    return post(f"/apis/{version}{where}/{kind.lower()}s", {"apiVersion": version, "kind": kind, "spec": spec})
+
+
+_PODS_HERE = {"resourceAttributes": {"namespace": "{ns}", "verb": "get", "resource": "pods"}}
+_REVIEWS = (
+    _review("SelfSubjectAccessReview", _PODS_HERE),
+    _review("SubjectAccessReview", {"user": "bob", **_PODS_HERE}),
+    _review("SubjectAccessReview", _PODS_HERE),
+    _review("LocalSubjectAccessReview", {"user": "bob", "groups": ["g"], **_PODS_HERE}, namespaced=True),
+    _review("SelfSubjectRulesReview", {"namespace": "{ns}"}),
+    post(
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+        {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"},
+    ),
+    _review("TokenReview", {"token": "x"}, "authentication.k8s.io/v1"),
+    _review("TokenReview", {}, "authentication.k8s.io/v1"),
+)
+UNSTORED: list[Json] = [
+    case(
+        "unstored: connections",
+        [hooks("Validating", hook("echo-object", rules=_CONNECTED))],
+        _connect("POST", f"{_CORE}/pods/p/exec", command=["sh", "-c"], container="c", stdin="true", stdout="true"),
+        _connect("POST", f"{_CORE}/pods/p/exec"),
+        _connect("GET", f"{_CORE}/pods/p/attach", container="c", stderr="true", tty="true"),
+        _connect("POST", f"{_CORE}/pods/p/portforward", ports="80"),
+        _connect("POST", f"{_CORE}/pods/p/portforward"),
+        _connect("GET", f"{_CORE}/pods/p/proxy/some/path", a="b"),
+        _connect("GET", f"{_CORE}/pods/p/proxy"),
+        _connect("PUT", f"{_CORE}/services/https:s:443/proxy/x"),
+        _connect("GET", "/api/v1/nodes/n/proxy/x"),
+    ),
+    case("unstored: reviews", [hooks("Validating", hook("echo-object", rules=_CONNECTED))], *_REVIEWS),
+    case("unstored: warnings", [hooks("Validating", hook("warn", rules=_CONNECTED))], _REVIEWS[1], _REVIEWS[4]),
+    case("unstored: mutations", [hooks("Mutating", hook("as-alice", rules=_CONNECTED))], _REVIEWS[1], _REVIEWS[2]),
+    case("unstored: nobody", [], *_REVIEWS[:5]),
+]
+"""Requests that store nothing, about which admission is asked all the same."""
+
+
 def named(number: int) -> str:
     """The namespace of a case."""
     return f"case-{number}"
@@ -702,6 +760,8 @@ def seen(status: int, body: Json, warnings: Sequence[str], where: Mapping[str, s
     else:
         metadata = {key: value for key, value in body["metadata"].items() if key not in _WHAT_GOES}
         found |= {"metadata": metadata, **{key: body[key] for key in ("data", "webhooks") if key in body}}
+        if body["kind"].endswith("AccessReview"):
+            found |= {"spec": body["spec"], "status": body["status"]}
         if body["kind"].endswith(("Policy", "PolicyBinding")):
             found["spec"] = body["spec"]
     text = json.dumps(found)

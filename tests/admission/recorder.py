@@ -30,7 +30,7 @@ def main(kubeconfig: Path, names: list[str]) -> None:
     config = yaml.safe_load(kubeconfig.read_text())
     server = config["clusters"][0]["cluster"]["server"]
     with webhook_server.serving() as hooks, httpx.Client(verify=_context(config), base_url=server, timeout=40) as http:
-        for number, one in enumerate([*cases.WEBHOOKS, *cases.POLICIES]):
+        for number, one in enumerate([*cases.WEBHOOKS, *cases.POLICIES, *cases.UNSTORED]):
             if not names or any(name in one["name"] for name in names):
                 kept[f"{number} {one['name']}"] = play(http, hooks, one, number)
                 _write(kept)

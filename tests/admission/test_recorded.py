@@ -20,7 +20,7 @@ from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster
 
 REAL: dict[str, Any] = json.loads(gzip.decompress((Path(__file__).parent / "real.json.gz").read_bytes()))
-ALL = [*cases.WEBHOOKS, *cases.POLICIES]
+ALL = [*cases.WEBHOOKS, *cases.POLICIES, *cases.UNSTORED]
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from kemu.lab.up import embedded
 from kemu.lab.up.virtual.replays import setting
 from tests.admission import cases, webhook_server
 from tests.admission.webhook_server import Server
+from tests.gateway.custom import conversions, converters
 
 NAMESPACE = "default"
 
@@ -56,5 +58,25 @@ def test_time_stands_while_a_webhook_is_asked_and_a_replay_needs_none(tmp_path: 
         cluster.step(seconds=1)
         with pytest.raises(kubernetes.client.ApiException, match="no such luck"):
             core.create_namespaced_config_map(NAMESPACE, cases.config_map("two"))
+    (again,) = replays.replay(tmp_path / "run", setting=setting)
+    assert again.difference is None
+
+
+def test_objects_are_converted_while_time_stands_and_a_replay_needs_no_converter(tmp_path: Path) -> None:
+    with webhook_server.serving() as server, embedded.up(nodes=1, folder=tmp_path / "run") as cluster:
+        server.reviews.update(converters.RESPONSES)
+        api = kubernetes.client.CustomObjectsApi(kubernetes.config.new_client_from_config(str(cluster.kubeconfig)))
+        definition = copy.deepcopy(conversions.DEFINITION)
+        definition["spec"]["conversion"]["webhook"]["clientConfig"] = server.client("convert")
+        api.create_cluster_custom_object("apiextensions.k8s.io", "v1", "customresourcedefinitions", definition)
+        cluster.step(seconds=3)
+        where = conversions.GROUP, "v2", NAMESPACE, "gizmos"
+        api.create_namespaced_custom_object(*where, conversions.two("a", host="a", port=80))
+        found = api.list_namespaced_custom_object(conversions.GROUP, "v1", NAMESPACE, "gizmos")
+        assert [one["spec"]["address"] for one in found["items"]] == ["a:80"]
+        api.patch_namespaced_custom_object(*where, "a", {"spec": {"port": 81}})
+        cluster.step(seconds=2)
+        assert api.get_namespaced_custom_object(*where, "a")["spec"]["port"] == 81
+        assert server.asked
     (again,) = replays.replay(tmp_path / "run", setting=setting)
     assert again.difference is None

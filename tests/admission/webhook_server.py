@@ -80,6 +80,8 @@ class Server:
         """Path and review."""
         self.more: dict[str, Callable[[Json], Json]] = {}
         """By path: what further webhooks answer."""
+        self.reviews: dict[str, Callable[[Json], Json]] = {}
+        """By path: the whole review that others answer."""
         owner = self
 
         class Handler(_Handler):
@@ -142,6 +144,10 @@ class _Handler(BaseHTTPRequestHandler):
         path = path.strip("/")
         review = json.loads(data)
         self.server_of.asked.append((path, review))
+        whole = self.server_of.reviews.get(path)
+        if whole is not None:
+            self.answer(200, json.dumps(whole(review)).encode())
+            return
         raw = _RAW.get(path)
         if raw is not None:
             raw(self)
@@ -184,6 +190,14 @@ def labelled(key: str, value: str) -> Callable[[Json], Json]:
         return patch({"op": "add", "path": f"/metadata/labels/{key}", "value": value})
 
     return respond
+
+
+def _unmanaged(obj: Json) -> Json:
+    """kemu keeps no managed fields of what it does not store."""
+    if "metadata" not in obj:
+        return obj
+    metadata = {key: one for key, one in obj["metadata"].items() if key not in ("managedFields", "creationTimestamp")}
+    return {**obj, "metadata": metadata}
 
 
 def _count(asked: Json) -> Json:
@@ -246,6 +260,19 @@ _RESPONSES: dict[str, Callable[[Json], Json]] = {
         if asked["userInfo"]["username"] == "alice"
         else {**_DENIED, "status": {"message": f"you are {asked['userInfo']['username']}", "code": 403}}
     ),
+    "echo-object": lambda asked: {
+        **_DENIED,
+        "status": {
+            "message": json.dumps(
+                {
+                    **{key: one for key, one in asked.items() if key not in ("uid", "userInfo")},
+                    "object": _unmanaged(asked["object"]),
+                },
+                sort_keys=True,
+            )
+        },
+    },
+    "as-alice": lambda asked: patch({"op": "add", "path": "/spec/user", "value": "alice"}),
     "echo": lambda asked: {
         **_DENIED,
         "status": {

@@ -13,7 +13,7 @@
         capacity     an experiment: bindings that a node has no room for are refused
         turns        writes to one object, one after the other
     admission/   plugins that may change or refuse an object on its way in
-    custom/      custom kinds: their schemas in use, the Scale of their objects
+    custom/      custom kinds: their schemas in use, conversion by webhooks, the Scale of their objects
     watch/       the watch cache
         feed         the watch on the store that fills it
         cache        all objects by index, and a window of past events
@@ -31,6 +31,7 @@ The server keeps no state of its own: several may run against one store, each wi
 
     authorization  who may do what: the authorization modes Node and RBAC, as kubeadm sets them up
     dry_runs       requests with ``dryRun: All``: everything happens but the write
+    request_warnings  what an answer tells its client beside the object
     lives          how pods live whose objects do not say
     variants       what an API server may be made of instead: the classes of its variants
     settings       the settings of the API servers

@@ -41,6 +41,7 @@ class Selection:
         "_checks",
         "_labels",
         "_takes_all_labels",
+        "converted",
         "namespace",
         "only_index",
         "only_namespace",
@@ -60,6 +61,8 @@ class Selection:
     ) -> None:
         self.show = show
         """From an object as it is stored to what is shown of it; None: the same."""
+        self.converted: Any = None
+        """The collection of objects in the version that is asked for, where a webhook converts them; else None."""
         self.resource = resource
         self.namespace = namespace
         self._labels = labels

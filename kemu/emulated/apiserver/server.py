@@ -14,6 +14,9 @@ from kemu.emulated.apiserver import admission, flows
 from kemu.emulated.apiserver.admission.base import Host
 from kemu.emulated.apiserver.admission.external import External
 from kemu.emulated.apiserver.authorization import authorizers
+from kemu.emulated.apiserver.custom.collections import ConvertedCollection
+from kemu.emulated.apiserver.custom.conversions import Conversions
+from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.faults import Faults
 from kemu.emulated.apiserver.housekeeping.definitions import Definitions
 from kemu.emulated.apiserver.housekeeping.expiry import Bound, Expiry
@@ -28,7 +31,7 @@ from kemu.emulated.apiserver.service import Service
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.verbs import Requests
 from kemu.emulated.apiserver.watch import buffers
-from kemu.emulated.apiserver.watch.cache import WatchCache
+from kemu.emulated.apiserver.watch.cache import Collection, WatchCache
 from kemu.emulated.apiserver.watch.fanout import Fanout, Stream
 from kemu.emulated.apiserver.watch.feed import Feed
 from kemu.emulated.apiserver.webhooks.clients import WebhookClient
@@ -51,6 +54,7 @@ DEFAULTS: dict[str, Any] = {
     "limited_resources": [],  # what ResourceQuota admits only under a quota that covers it: LimitedResources of its API
     variants.ABLATE_KEY: [],  # safeguards that this server lacks
     "hooks": [],  # functions in Python that admission asks: see admission.external.hooks
+    "conversion_hooks": [],  # functions in Python that convert custom objects: see custom.conversions
     "services": {},  # by NAMESPACE/NAME the ports of loopback where processes listen for webhooks' Services
     "managed_fields": False,  # keep them also for objects whose creators state no field manager
     "bind_check": bind_checks.NONE,  # what a binding is held against beside its pod: one of bind_checks.KINDS
@@ -100,6 +104,8 @@ class ApiServer:
             self.registry.lives = Lives(env, settings["lives"])
         chain.attach(Host(env, self.registry.write_status, settings["limited_resources"]))
         self.kinds.on_end = self.fanout.end_kind
+        self.kinds.collect = self._collect
+        self.cache.on_reload = self._forget
         definitions = Definitions(env, self.kinds, self.registry)
         self.kinds.on_change = definitions.look
         reader = Reader(self.storage, self.cache, self.feed, self.kinds, self.registry.unix_now_ns)
@@ -108,6 +114,7 @@ class ApiServer:
         binder = variants.choose(Binder, varied)(self.registry, self.feed, checks)
         authorizer = authorizers.Authorizer(self.cache, settings["authorization"], settings["users"])
         client = WebhookClient(env, self.cache, settings["services"])
+        self.kinds.converters = Conversions(env, client, self.registry.new_uid, settings["conversion_hooks"]).of
         chain.external = External(
             env,
             self.storage,
@@ -137,6 +144,15 @@ class ApiServer:
                 env.spawn(self._take_time(time), "service time")
         Faults(env, self._service, self.storage, self.cache, self.feed)
         env.serve(api_pb2_grpc.add_ApiServicer_to_server, self._service)
+
+    def _collect(self, source: Collection, row: Served) -> ConvertedCollection:
+        window, window_bytes = self._settings["window_events"], self._settings["window_bytes"]
+        return ConvertedCollection(source, row, window, window_bytes, self.fanout, self._env.spawn)
+
+    def _forget(self) -> None:
+        """The history of the cache is lost."""
+        self.fanout.end_all()
+        self.kinds.reset()
 
     async def run(self) -> None:
         await self.feed.load()

@@ -220,6 +220,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         """Each says how many seconds a request of a client keeps its seat before it is carried out."""
         self.streams: dict[Stream, asyncio.Task[Any]] = {}
         """The Watch streams that are open, and who serves them."""
+        self._starting: dict[tuple[Stream, int], Watcher] = {}
+        """Watches that wait for a conversion webhook, by watch id."""
         self._clients: dict[str, Client] = {}
         """Those that have streams, by name."""
         self._env = env
@@ -352,6 +354,15 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
     async def Rules(self, request: api_pb2.RulesRequest, context: grpc.aio.ServicerContext) -> api_pb2.RulesResponse:
         await self._is_open.wait()
         return reviews.rules(self._requests.authorizer, await self._identify(context), request.namespace)
+
+    async def Admit(self, request: api_pb2.AdmitRequest, context: grpc.aio.ServicerContext) -> api_pb2.AdmitResponse:
+        await self._is_open.wait()
+        by = await self._identify(context)
+        try:
+            return await self._requests.admit(by, request)
+        except kemu_errors.ApiError as error:
+            await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
+        raise AssertionError("an aborted call goes on")
 
     # --- Session -----------------------------------------------------------------------------------------------------
 
@@ -490,6 +501,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             watcher = stream.watchers.get(request.cancel.watch_id)
             if watcher is not None:
                 self._fanout.stop(watcher)
+            elif self._starting:
+                self._starting.pop((stream, request.cancel.watch_id), None)
 
     def cut(self, stream: Stream) -> None:
         """End a Watch stream, as kube-apiserver does from time to time; its client may come again."""
@@ -504,7 +517,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 raise errors.entity_too_large(MAX_BODY_BYTES)
             if len(stream.watchers) >= MAX_WATCHES:
                 raise kemu_errors.TooManyRequests(f"a stream may have {MAX_WATCHES} watches")
-            if create.watch_id in stream.watchers:
+            if create.watch_id in stream.watchers or (stream, create.watch_id) in self._starting:
                 raise kemu_errors.BadRequest(f"there is a watch {create.watch_id} already")
             self._requests.authorizer.check(stream.by, "watch", create)
             options.check_watch(create)
@@ -512,8 +525,12 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             selection = self._kinds.selection(where, create.label_selector, create.field_selector)
             since = options.version_of_watch(create.resource_version)
             begins = create.send_initial_events if create.HasField("send_initial_events") else not since
-            collection = self._cache.collections[selection.resource.plural]
+            collection = selection.converted or self._cache.collections[selection.resource.plural]
             watcher = Watcher(stream, create.watch_id, selection, collection, create.allow_bookmarks)
+            if selection.converted is not None:
+                self._starting[stream, create.watch_id] = watcher
+                self._env.spawn(self._start_converted(watcher, create, since, begins=begins), f"watch of {stream.by}")
+                return
             if create.acknowledge:
                 stream.add(create.watch_id, api_pb2.WatchEvent.STARTED, 0, b"")
             if begins:
@@ -526,12 +543,46 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 self._requests.log_refusal("watch", create, stream.by, start_ns, error)
             return
         if begins:
-            if since is not None and since <= self._cache.revision:
-                self._fanout.end_of_initial(watcher)
-            else:
-                self._env.spawn(self._bookmark_when_fresh(watcher, since), f"bookmark for {stream.by}")
+            self._end_initial(watcher, since)
         elif not since:
             self._env.spawn(self._start_from_now(watcher), f"watch of {stream.by}")
+
+    def _end_initial(self, watcher: Watcher, since: int | None) -> None:
+        """The present state is told; at the latest when the cache is as new as the client wants."""
+        if since is not None and since <= self._cache.revision:
+            self._fanout.end_of_initial(watcher)
+        else:
+            self._env.spawn(self._bookmark_when_fresh(watcher, since), f"bookmark for {watcher.stream.by}")
+
+    async def _start_converted(
+        self, watcher: Watcher, create: api_pb2.WatchCreate, since: int | None, *, begins: bool
+    ) -> None:
+        """A watch of objects that a webhook has to convert first."""
+        stream, place = watcher.stream, (watcher.stream, watcher.watch_id)
+        start_ns = self._env.clock.now_ns()
+        try:
+            revision = since or 0
+            if not begins and not since:
+                revision = await self._storage.revision()
+                await self._feed.until(revision)
+            await watcher.collection.catch_up()
+            if self._starting.get(place) is not watcher or stream not in self.streams:
+                return
+            if create.acknowledge:
+                stream.add(create.watch_id, api_pb2.WatchEvent.STARTED, 0, b"")
+            self._fanout.start(watcher, 0 if begins else revision)
+            watcher.collection.watched()
+        except kemu_errors.ApiError as error:
+            if self._starting.get(place) is watcher and stream in self.streams:
+                stream.add_error(create.watch_id, error)
+                if not isinstance(error, kemu_errors.Gone):
+                    self._requests.log_refusal("watch", create, stream.by, start_ns, error)
+            return
+        finally:
+            if self._starting.get(place) is watcher:
+                del self._starting[place]
+        if begins:
+            self._end_initial(watcher, since)
 
     async def _bookmark_when_fresh(self, watcher: Watcher, since: int | None) -> None:
         """The initial state is complete when the watcher has been told of all that the store had when it asked, or at
@@ -541,6 +592,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 await self._feed.until(await self._storage.revision(), patient=True)
             else:
                 await self._feed.until(since)
+            if watcher.collection.converts:
+                await watcher.collection.catch_up()
         except kemu_errors.ApiError as error:
             if watcher.stream.watchers.get(watcher.watch_id) is watcher:
                 self._fanout.end(watcher, error)

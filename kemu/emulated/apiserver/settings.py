@@ -79,6 +79,14 @@ _HOOK = Record(
         ),
     }
 )
+_CONVERSION_HOOK = Record(
+    {
+        "name": Key(Text(), "The name of the CustomResourceDefinition: widgets.example.com.", required=True),
+        "hook": Key(
+            Text(), "module:function, called with an object and an API version; returns it in that one.", required=True
+        ),
+    }
+)
 CALL, REFUSE = "call", "refuse"
 
 
@@ -126,6 +134,9 @@ class ApiServers:
     admission_hooks: list[dict[str, Any]] = setting(
         ListOf(_HOOK), "Functions in Python that may refuse or change what is written, as webhooks do.", []
     )
+    conversion_hooks: list[dict[str, Any]] = setting(
+        ListOf(_CONVERSION_HOOK), "Functions in Python that stand for the conversion webhooks of definitions.", []
+    )
     webhooks: str = setting(
         Choice((REFUSE, CALL)),
         "Webhooks for which no hook stands: refused when the scenario is loaded, or called over the network, as by "
@@ -147,6 +158,10 @@ class ApiServers:
                 yield Complaint((*where, "name"), "another hook has this name")
             for text in hooks.problems(hook):
                 yield Complaint(where, text)
+        names = [hook["name"] for hook in self.conversion_hooks if hook is not INVALID]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                yield Complaint(("conversionHooks", index, "name"), "another hook has this name")
         for name in self.services:
             if name.count("/") != 1:
                 yield Complaint(("services", name), "must be NAMESPACE/NAME", key=True)
@@ -165,6 +180,7 @@ class ApiServers:
             "authorization": [*self.authorization],
             "limited_resources": [*self.limited_resources],
             "hooks": [*self.admission_hooks],
+            "conversion_hooks": [*self.conversion_hooks],
             "services": {**self.services},
         }
         reading, mutating = self.max_requests_in_flight, self.max_mutating_requests_in_flight

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
-from kemu.emulated.apiserver import connections, dry_runs, errors
+from kemu.emulated.apiserver import connections, dry_runs, errors, request_warnings
 from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.admission.external.attributes import ASKING, Asking
 from kemu.emulated.apiserver.admission.external.subresources import Subresources
@@ -24,8 +25,10 @@ from kemu.emulated.apiserver.registry.reads import Reader
 from kemu.emulated.apiserver.registry.registry import Registry
 from kemu.emulated.apiserver.storage import NOT_WRITTEN, Entry
 from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import autoscaling_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
@@ -135,6 +138,34 @@ class Requests:
             self.log_refusal(verb or "", request, by, start_ns, found)
             raise found from error
 
+    async def admit(self, by: str, request: api_pb2.AdmitRequest) -> api_pb2.AdmitResponse:
+        """Ask admission from outside about what stores nothing. Raises :class:`kemu.errors.ApiError`."""
+        external = self._admission.external
+        response = api_pb2.AdmitResponse()
+        if external is None or not external.is_there:
+            return response
+        data = json.loads(request.object)
+        obj, _ = convert.partial_json(CustomObject, data)
+        subject = data["apiVersion"], data["kind"]
+        row = resources.BY_PLURAL.get(request.resource) or resources.Resource(
+            request.resource, subject[1], request.api_version, CustomObject, bool(request.namespace), (), False
+        )
+        asking = Asking(by, request.operation.lower(), request)
+        about = request.operation, row, request.subresource, request.namespace, request.name
+        asked = external.attributes(asking, *about, obj, None, subject, data)
+        try:
+            if request.validates:
+                await external.validate(asked)
+            else:
+                await external.mutate(asked)
+        except kemu_errors.ApiError as error:
+            error.warnings = [*error.warnings, *asking.warnings]
+            raise
+        if asked.plain is not data:
+            response.object = json.dumps(asked.plain, ensure_ascii=False).encode()
+        response.warnings.extend(asking.warnings)
+        return response
+
     async def _answer_asking(
         self, verb: str, request: attributes.Request, by: str, start_ns: int, requester: requesters.Requester | None
     ) -> Answer:
@@ -147,7 +178,7 @@ class Requests:
             else:
                 answer = await self._verbs[verb](request, by, start_ns)
         except kemu_errors.ApiError as error:
-            error.warnings = [*asking.warnings]
+            error.warnings = [*error.warnings, *asking.warnings]
             raise
         finally:
             requesters.NODE.reset(node)
@@ -223,7 +254,7 @@ class Requests:
         options.check_write("CreateOptions", asked)
         strategy = self._registry.strategy_of(where)
         sent, warnings = _body(strategy.resource, request.object, request.content_type, asked.field_validation)
-        with dry_runs.pretending(bool(asked.dry_run)):
+        with request_warnings.gathering(warnings), dry_runs.pretending(bool(asked.dry_run)):
             writer = applies.writer(asked, by, self._tracks_all)
             entry, obj = await self._registry.create_of(strategy, where.namespace, sent, writer)
         if asked.dry_run:
@@ -263,7 +294,7 @@ class Requests:
         is_scale = request.subresource == scales.SCALE
         resource = scales.RESOURCE if is_scale else self._registry.strategy_of(where).resource
         sent, warnings = _body(resource, request.object, request.content_type, asked.field_validation)
-        with dry_runs.pretending(bool(asked.dry_run)):
+        with request_warnings.gathering(warnings), dry_runs.pretending(bool(asked.dry_run)):
             if is_scale:
                 wanted = cast(autoscaling_v1_pb2.Scale, sent)
                 wire = await self._registry.scale(where, wanted.metadata.name, lambda scale: wanted, writer)
@@ -293,7 +324,7 @@ class Requests:
         asked, where, warnings = request.options, request.resource, list[str]()
         options.check_patch(request)
         writer = applies.writer(asked, by, self._tracks_all)
-        with dry_runs.pretending(bool(asked.dry_run)):
+        with request_warnings.gathering(warnings), dry_runs.pretending(bool(asked.dry_run)):
             if request.subresource == scales.SCALE:
                 change: Callable[[Any], Any]
                 if request.type == patches.APPLY:

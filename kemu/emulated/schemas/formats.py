@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from kemu.emulated.objects import patterns
 
@@ -41,6 +42,28 @@ def normalized(name: str) -> str:
 def is_supported(name: str) -> bool:
     """Whether schemas of custom resources may use the format; others are ignored."""
     return normalized(name) in _KNOWN
+
+
+_OF_NUMBERS = {"integer": ("int32", "int64"), "number": ("float", "double")}
+_INNER = ("properties", "patternProperties", "definitions", "dependencies")
+_SINGLE = ("items", "additionalProperties", "additionalItems", "not")
+_SEVERAL = ("allOf", "anyOf", "oneOf")
+
+
+def unrecognized(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Formats in a schema, in JSON, that mean nothing where they stand (``GetUnrecognizedFormats``)."""
+    name, kind = schema.get("format"), schema.get("type", "")
+    if name:
+        known = is_supported(name) if kind in ("", "string") else name in _OF_NUMBERS.get(kind, ())
+        if not known:
+            yield name
+    inner = [schema[key] for key in _SINGLE if isinstance(schema.get(key), Mapping)]
+    for key in _SEVERAL:
+        inner += schema.get(key) or []
+    for key in _INNER:
+        inner += [one for one in (schema.get(key) or {}).values() if isinstance(one, Mapping)]
+    for one in inner:
+        yield from unrecognized(one)
 
 
 def find(name: str) -> Callable[[str], bool] | None:

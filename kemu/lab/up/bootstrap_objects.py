@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from kemu import errors
 from kemu.emulated.client import clients, retries
-from kemu.lab.up.keepers import api_services, credentials, flows, namespaces
+from kemu.lab.up.keepers import api_services, credentials, flows, namespaces, policies
 from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2, meta_v1_pb2, networking_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
@@ -38,6 +38,7 @@ class Bootstrap:
         self._more = more
         self._namespaces = None if alone else namespaces.NamespaceKeeper(env, client, authority)
         self._flows = flows.FlowKeeper(env, client)
+        self._policies = None if alone else policies.PolicyKeeper(env, client)
         self._credentials = None if alone else credentials.CredentialKeeper(env, client)
         self._services = api_services.ApiServiceKeeper(env, client)
 
@@ -56,6 +57,8 @@ class Bootstrap:
         await self._services.begin()
         if self._credentials is not None:
             await self._credentials.begin()
+        if self._policies is not None:
+            await self._policies.begin()
 
     async def _make(self, found: KubernetesObject) -> None:
         # It may be there, or its namespace gone again.

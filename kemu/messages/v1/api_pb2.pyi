@@ -294,6 +294,34 @@ class ReviewResponse(_message.Message):
     reason: str
     def __init__(self, allowed: _Optional[bool] = ..., reason: _Optional[str] = ...) -> None: ...
 
+class AdmitRequest(_message.Message):
+    __slots__ = ("operation", "api_version", "resource", "subresource", "namespace", "name", "object", "validates")
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    API_VERSION_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    SUBRESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    VALIDATES_FIELD_NUMBER: _ClassVar[int]
+    operation: str
+    api_version: str
+    resource: str
+    subresource: str
+    namespace: str
+    name: str
+    object: bytes
+    validates: bool
+    def __init__(self, operation: _Optional[str] = ..., api_version: _Optional[str] = ..., resource: _Optional[str] = ..., subresource: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., object: _Optional[bytes] = ..., validates: _Optional[bool] = ...) -> None: ...
+
+class AdmitResponse(_message.Message):
+    __slots__ = ("object", "warnings")
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    object: bytes
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, object: _Optional[bytes] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class RulesRequest(_message.Message):
     __slots__ = ("namespace",)
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]

@@ -99,6 +99,11 @@ class ApiStub:
                 request_serializer=kemu_dot_v1_dot_api__pb2.RulesRequest.SerializeToString,
                 response_deserializer=kemu_dot_v1_dot_api__pb2.RulesResponse.FromString,
                 _registered_method=True)
+        self.Admit = channel.unary_unary(
+                '/kemu.v1.Api/Admit',
+                request_serializer=kemu_dot_v1_dot_api__pb2.AdmitRequest.SerializeToString,
+                response_deserializer=kemu_dot_v1_dot_api__pb2.AdmitResponse.FromString,
+                _registered_method=True)
         self.Session = channel.stream_stream(
                 '/kemu.v1.Api/Session',
                 request_serializer=kemu_dot_v1_dot_api__pb2.SessionRequest.SerializeToString,
@@ -193,6 +198,12 @@ class ApiServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Admit(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Session(self, request_iterator, context):
         """The same requests in batches, for actors: answers may come in any order, matched by id.
         """
@@ -274,6 +285,11 @@ def add_ApiServicer_to_server(servicer, server):
                     servicer.Rules,
                     request_deserializer=kemu_dot_v1_dot_api__pb2.RulesRequest.FromString,
                     response_serializer=kemu_dot_v1_dot_api__pb2.RulesResponse.SerializeToString,
+            ),
+            'Admit': grpc.unary_unary_rpc_method_handler(
+                    servicer.Admit,
+                    request_deserializer=kemu_dot_v1_dot_api__pb2.AdmitRequest.FromString,
+                    response_serializer=kemu_dot_v1_dot_api__pb2.AdmitResponse.SerializeToString,
             ),
             'Session': grpc.stream_stream_rpc_method_handler(
                     servicer.Session,
@@ -637,6 +653,33 @@ class Api:
             '/kemu.v1.Api/Rules',
             kemu_dot_v1_dot_api__pb2.RulesRequest.SerializeToString,
             kemu_dot_v1_dot_api__pb2.RulesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Admit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/kemu.v1.Api/Admit',
+            kemu_dot_v1_dot_api__pb2.AdmitRequest.SerializeToString,
+            kemu_dot_v1_dot_api__pb2.AdmitResponse.FromString,
             options,
             channel_credentials,
             insecure,

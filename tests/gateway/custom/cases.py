@@ -405,5 +405,99 @@ def _changes() -> list[Step]:
     ]
 
 
+_GEARS = "/apis/warn.example.com/v1/gears"
+
+
+def _gear(name: str, *finalizers: str, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": name, "finalizers": list(finalizers)}
+    return {"apiVersion": "warn.example.com/v1", "kind": "Gear", "metadata": metadata, "spec": spec}
+
+
+def _warnings() -> list[Step]:
+    """What is told beside the answer."""
+    name = f"{DEFINITIONS}/gears.warn.example.com"
+    fields: dict[str, Any] = {
+        "a": {"type": "string", "format": "strange"},
+        "b": {"type": "integer", "format": "int32"},
+        "c": {"type": "string", "format": "k8s-short-name"},
+        "d": {"type": "array", "items": {"type": "string", "format": "date-time"}},
+        "size": {"type": "integer"},
+        "parts": {
+            "type": "array",
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+            "items": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {"name": {"type": "string"}, "weight": {"type": "integer"}},
+            },
+        },
+    }
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gears.warn.example.com"},
+        "spec": {
+            "group": "warn.example.com",
+            "scope": "Cluster",
+            "names": {"plural": "gears", "kind": "Gear"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "schema": {
+                        "openAPIV3Schema": {
+                            "type": "object",
+                            "properties": {
+                                "spec": {"type": "object", "properties": fields},
+                                "status": {"type": "object", "properties": {"n": {"type": "integer"}}},
+                            },
+                        }
+                    },
+                }
+            ],
+        },
+    }
+    more = copy.deepcopy(definition["spec"]["versions"])  # type: ignore[index]
+    inner = more[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    inner["e"] = {"type": "number", "format": "int64"}
+    inner["size"]["x-kubernetes-validations"] = [{"rule": "self < 5", "message": "too large"}]
+    inner["parts"]["items"]["x-kubernetes-validations"] = [{"rule": "!has(self.weight) || self.weight < 5"}]
+    held = f"{_GEARS}/held"
+    large = [{"name": "x", "weight": 9}, {"name": "y", "weight": 1}]
+    return [
+        Step("POST", f"{DEFINITIONS}?dryRun=All", {**definition, "spec": {**definition["spec"], "scope": "X"}}),  # type: ignore[dict-item]
+        Step("POST", DEFINITIONS, definition),
+        Step("GET", name, until="Established"),
+        Step("POST", _GEARS, _gear("held", "bad finalizer", "plain", "with.dot", "orphan"), pause_s=3),
+        Step("POST", _GEARS, _gear("held", "plain")),
+        Step("POST", _GEARS, _gear("wrong", "plain", size="x")),
+        Step("POST", f"{_GEARS}?dryRun=All&fieldValidation=Warn", _gear("dry", "plain", unknown=1)),
+        Step("POST", _GEARS, _gear("big", "example.com/hold", size=7, parts=large)),
+        Step(
+            "PATCH", held, {"metadata": {"finalizers": ["bad finalizer", "plain", "more", "example.com/good"]}}, MERGE
+        ),
+        Step("PATCH", held, {"metadata": {"labels": {"a": "b"}}}, MERGE),
+        Step("PATCH", f"{_GEARS}/new?fieldManager=one", _gear("new", "plain"), APPLY),
+        Step("PATCH", name, {"spec": {"versions": more}}, MERGE),
+        Step("PATCH", name, {"metadata": {"labels": {"a": "b"}}}, MERGE),
+        Step("PATCH", f"{_GEARS}/big", {"metadata": {"labels": {"a": "b"}}}, MERGE, pause_s=3),
+        Step("PATCH", f"{_GEARS}/big", {"spec": {"a": "x"}}, MERGE),
+        Step("PATCH", f"{_GEARS}/big", {"spec": {"size": 8}}, MERGE),
+        Step("PATCH", f"{_GEARS}/big/status", {"status": {"n": 1}}, MERGE),
+        Step("PATCH", f"{_GEARS}/big", {"spec": {"size": 1, "parts": [*large, {"name": "z"}]}}, MERGE),
+        Step("PATCH", f"{_GEARS}/big?dryRun=All", {"spec": {"b": 2}}, MERGE),
+        *(
+            Step("PATCH", f"{_GEARS}/{one}", {"metadata": {"finalizers": None}}, MERGE)
+            for one in ("big", "held", "new")
+        ),
+        Step("DELETE", name),
+        Step("GET", name, until="gone"),
+    ]
+
+
+WARNINGS: list[Step] = _warnings()
 SET_UP = Step("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
 STEPS: list[Step] = [SET_UP, *_refused(), *_definitions(), *_discovery(), *_objects(), *_changes()]

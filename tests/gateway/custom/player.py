@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import re
 from typing import Any
 
 import httpx
 
+from tests.admission.webhook_server import Server
 from tests.gateway.custom.cases import Step
 
 TRIES = 200
@@ -20,6 +22,7 @@ _CHANGING = (
     "lastTransitionTime",
     "time",
     "continue",
+    "caBundle",
 )
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _VERSION = re.compile(r'(resourceVersion\\?":\\?")\d+')
@@ -29,12 +32,32 @@ _OWN_VERSIONS = re.compile(r"^Invalid value: \[\{.*\}\]:", re.DOTALL)
 """Kubernetes shows its internal structs there."""
 _AGE = re.compile(r"\d+s")
 """A cell of a table."""
+_PORT = re.compile(r"127\.0\.0\.1:\d+")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
-async def play(http: httpx.AsyncClient, steps: list[Step], *, pauses: bool) -> list[dict[str, Any]]:
-    """An answer for each step."""
-    return [await _one(http, step, pauses) for step in steps]
+async def play(
+    http: httpx.AsyncClient, steps: list[Step], *, pauses: bool, converter: Server | None = None
+) -> list[dict[str, Any]]:
+    """An answer for each step. ``converter``: what the webhook of :mod:`.conversions` is."""
+    return [await _one(http, step if converter is None else _with(step, converter), pauses) for step in steps]
+
+
+async def send(http: httpx.AsyncClient, step: Step, converter: Server) -> dict[str, Any]:
+    return await _one(http, _with(step, converter), False)
+
+
+def _with(step: Step, converter: Server) -> Step:
+    """Asks the webhook where it is now."""
+
+    def place(value: Any) -> Any:
+        if isinstance(value, dict):
+            found = {key: place(one) for key, one in value.items()}
+            url = found.get("url") or ""
+            return found | converter.client(url.partition("/")[2]) if url.startswith("CONVERTER/") else found
+        return [place(one) for one in value] if isinstance(value, list) else value
+
+    return dataclasses.replace(step, body=place(step.body))
 
 
 async def _one(http: httpx.AsyncClient, step: Step, pauses: bool) -> dict[str, Any]:
@@ -70,9 +93,17 @@ async def _send(http: httpx.AsyncClient, step: Step, body: Any) -> dict[str, Any
     try:
         found = answer.json()
     except ValueError:
-        found = answer.text
+        found = _lines(answer.text)
     media = answer.headers.get("content-type", "").partition(";")[0]
     return {"code": answer.status_code, "media": media, "warnings": warnings, "body": plain(found)}
+
+
+def _lines(text: str) -> Any:
+    """The events of a watch."""
+    try:
+        return [json.loads(line) for line in text.splitlines()]
+    except ValueError:
+        return text
 
 
 def _entry(entry: dict[str, Any]) -> tuple[str, ...]:
@@ -103,7 +134,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, str):
         if _AGE.fullmatch(value):
             return "…"
-        value = _VERSION.sub(r"\1…", value)
+        value = _PORT.sub("127.0.0.1:…", _VERSION.sub(r"\1…", value))
         value = _GENERATED.sub("Gen-…", value).replace("kube-apiserver-v1.36.3", "kube-apiserver")
         value = _VERSIONS.sub("spec.versions: Invalid value: …:", _TIME.sub("…", _UID.sub("…", value)))
         value = _OWN_VERSIONS.sub("Invalid value: …:", value)

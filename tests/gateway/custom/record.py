@@ -1,9 +1,9 @@
-"""Records what a real kube-apiserver answers to the steps of `cases.py`.
+"""Records what a real kube-apiserver answers to the steps of `cases.py` and `conversions.py`.
 
-    python -m tests.gateway.custom.record KUBECONFIG
+    python -m tests.gateway.custom.record KUBECONFIG [cases] [warnings] [conversions]
 
-Writes tests/gateway/custom/recording.json.gz. KUBECONFIG is of a cluster of the version that kemu emulates, without the
-definitions and the namespace of the steps.
+Writes recording.json.gz, warnings.json.gz and conversions.json.gz beside this file. KUBECONFIG is of a cluster of the
+version that kemu emulates, without the definitions and the namespaces of the steps.
 """
 
 from __future__ import annotations
@@ -21,9 +21,14 @@ from typing import Any
 import httpx
 import yaml
 
-from tests.gateway.custom import cases, player
+from tests.admission import webhook_server
+from tests.gateway.custom import cases, conversions, converters, player
 
-RECORDING = Path(__file__).with_name("recording.json.gz")
+RECORDINGS = {
+    "cases": Path(__file__).with_name("recording.json.gz"),
+    "warnings": Path(__file__).with_name("warnings.json.gz"),
+    "conversions": Path(__file__).with_name("conversions.json.gz"),
+}
 
 
 def _client(kubeconfig: str) -> httpx.AsyncClient:
@@ -39,12 +44,19 @@ def _client(kubeconfig: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=cluster["server"], verify=context, timeout=60)
 
 
-async def record(kubeconfig: str) -> list[dict[str, Any]]:
+async def record(kubeconfig: str, what: str) -> list[dict[str, Any]]:
     async with _client(kubeconfig) as http:
-        return await player.play(http, cases.STEPS, pauses=True)
+        if what != "conversions":
+            steps = cases.STEPS if what == "cases" else cases.WARNINGS
+            return await player.play(http, steps, pauses=True)
+        with webhook_server.serving() as converter:
+            converter.reviews.update(converters.RESPONSES)
+            converter.more.update(converters.ADMISSION)
+            return await player.play(http, conversions.STEPS, pauses=True, converter=converter)
 
 
 if __name__ == "__main__":
-    answers = asyncio.run(record(sys.argv[1]))
-    text = json.dumps(answers, ensure_ascii=False, indent=0, sort_keys=True)
-    RECORDING.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    for what in sys.argv[2:] or RECORDINGS:
+        answers = asyncio.run(record(sys.argv[1], what))
+        text = json.dumps(answers, ensure_ascii=False, indent=0, sort_keys=True)
+        RECORDINGS[what].write_bytes(gzip.compress(text.encode(), 9, mtime=0))

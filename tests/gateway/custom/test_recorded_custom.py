@@ -15,15 +15,20 @@ from tests.gateway import gateway_cluster
 from tests.gateway.custom import cases, player
 from tests.gateway.gateway_cluster import Cluster
 
-REAL: list[dict[str, Any]] = player.plain(
-    json.loads(gzip.decompress(Path(__file__).with_name("recording.json.gz").read_bytes()))
-)
+
+def _recorded(name: str) -> list[dict[str, Any]]:
+    data = Path(__file__).with_name(f"{name}.json.gz").read_bytes()
+    return player.plain(json.loads(gzip.decompress(data)))  # type: ignore[no-any-return]
+
+
+REAL, WARNINGS = _recorded("recording"), _recorded("warnings")
 
 
 @functools.cache
-def _answers() -> list[dict[str, Any]]:
+def _answers(kind: str) -> list[dict[str, Any]]:
     async def main(cluster: Cluster) -> list[dict[str, Any]]:
-        return await player.play(cluster.http, cases.STEPS, pauses=False)
+        steps = cases.STEPS if kind == "cases" else cases.WARNINGS
+        return await player.play(cluster.http, steps, pauses=False)
 
     return gateway_cluster.run(main)
 
@@ -31,4 +36,10 @@ def _answers() -> list[dict[str, Any]]:
 @pytest.mark.parametrize("number", range(len(cases.STEPS)))
 def test_answers_are_those_of_a_real_server(number: int) -> None:
     step, real = cases.STEPS[number], REAL[number]
-    assert _answers()[number] == real, f"{step.method} {step.path} {json.dumps(step.body)[:300]}"
+    assert _answers("cases")[number] == real, f"{step.method} {step.path} {json.dumps(step.body)[:300]}"
+
+
+@pytest.mark.parametrize("number", range(len(cases.WARNINGS)))
+def test_warnings_are_those_of_a_real_server(number: int) -> None:
+    step, real = cases.WARNINGS[number], WARNINGS[number]
+    assert _answers("warnings")[number] == real, f"{step.method} {step.path} {json.dumps(step.body)[:300]}"

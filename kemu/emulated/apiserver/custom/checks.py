@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kemu.emulated.apiserver import request_warnings
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.validation import kinds
 from kemu.emulated.objects.validation.causes import duplicate, invalid, required
 from kemu.emulated.objects.validation.extensions import definitions as plain_checks
-from kemu.emulated.schemas import paths, problems, structural
+from kemu.emulated.schemas import formats, paths, problems, structural
 from kemu.emulated.schemas.definitions import checks as schema_checks
 from kemu.errors import Cause
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition, CustomResourceDefinitionVersion
@@ -19,13 +22,30 @@ MAX_SELECTABLE_FIELDS = 8
 def validate_create(definition: CustomResourceDefinition) -> list[Cause]:
     found = kinds.validate_create(definition)
     _check_schemas(definition, None, found)
+    if not found and request_warnings.are_heard():
+        _warn_of_formats(_formats_of(definition))
     return found
 
 
 def validate_update(new: CustomResourceDefinition, old: CustomResourceDefinition) -> list[Cause]:
     found = kinds.validate_update(new, old)
     _check_schemas(new, old, found)
+    if not found and request_warnings.are_heard() and new.spec != old.spec:
+        before = set(_formats_of(old))
+        _warn_of_formats(one for one in _formats_of(new) if one not in before)
     return found
+
+
+def _warn_of_formats(unknown: Iterable[str]) -> None:
+    for one in unknown:
+        request_warnings.warn(f"unrecognized format {json.dumps(one, ensure_ascii=False)}")
+
+
+def _formats_of(definition: CustomResourceDefinition) -> Iterator[str]:
+    """Those that mean nothing (``getUnrecognizedFormatsInCRD``)."""
+    for version in definition.spec.versions:
+        if version.schema.HasField("openAPIV3Schema"):
+            yield from formats.unrecognized(_schema(version))
 
 
 def _check_schemas(new: CustomResourceDefinition, old: CustomResourceDefinition | None, found: list[Cause]) -> None:

@@ -141,7 +141,11 @@ def show_entries(resource: Resource, obj: KubernetesObject, scale: autoscaling_v
     """Give the Scale of an object the entries of it that are about the replicas."""
     if obj.metadata.managedFields:
         parent = managers.entries_of({"metadata": convert.to_json(obj.metadata)})
-        put(scale, scales.to_scale(parent, resource.api_version))
+        put(scale, scales.to_scale(parent, _replicas(resource)))
+
+
+def _replicas(resource: Resource) -> scales.Paths:
+    return resource.replicas if isinstance(resource, Served) else scales.in_spec(resource.api_version)
 
 
 def scaled(
@@ -160,8 +164,9 @@ def scaled(
         put(new, manager.update(convert.to_manifest(old), convert.to_manifest(new), by.manager, _time(now_ns)))
     parent = managers.entries_of({"metadata": convert.to_json(obj.metadata)})
     found = managers.entries_of({"metadata": convert.to_json(new.metadata)})
+    paths = _replicas(resource)
     # As unstructured JSON, through which they go in Kubernetes: sorted as texts, which a later write undoes.
-    put(obj, json.loads(json.dumps(scales.to_parent(parent, found, resource.api_version), sort_keys=True)))
+    put(obj, json.loads(json.dumps(scales.to_parent(parent, found, paths, resource.api_version), sort_keys=True)))
 
 
 def _time(now_ns: int) -> str:

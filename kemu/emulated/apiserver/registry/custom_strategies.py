@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 
+from kemu.emulated.apiserver import request_warnings
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry.strategies import Strategy, Subresource
 from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import convert, custom_objects
-from kemu.emulated.objects.validation import causes
+from kemu.emulated.objects.validation import causes, finalizers
 from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_update
 from kemu.errors import Cause
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
@@ -48,6 +50,20 @@ def prepare_status(new: CustomObject, old: CustomObject) -> None:
     custom_objects.put(new, before)
 
 
+def _warn_of_finalizers(added: Iterable[str]) -> None:
+    """``validateKubeFinalizerName``."""
+    for name in sorted(set(added)):
+        texts = [*names.label_key(name)]
+        if "/" not in name and name not in finalizers.STANDARD:
+            path = " including a path (/)" if "." in name else ""
+            texts.append(
+                f"prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer "
+                "writers"
+            )
+        for text in texts:
+            request_warnings.warn(f"metadata.finalizers: {json.dumps(name, ensure_ascii=False)}: {text}")
+
+
 class _Rules:
     def __init__(self, served: Served) -> None:
         self._served = served
@@ -77,10 +93,15 @@ class _Rules:
             return found
         check_metadata(obj.metadata, self._served.namespaced, names.dns_subdomain, found, any_finalizer=True)
         self._served.schema.check_new(convert.to_manifest(obj), found, scale=self._served.scale)
+        if not found and obj.metadata.finalizers:
+            _warn_of_finalizers(obj.metadata.finalizers)
         return found
 
     def validate_update(self, new: CustomObject, old: CustomObject) -> list[Cause]:
-        return self._changed(new, old, self._served.schema.check_update)
+        found = self._changed(new, old, self._served.schema.check_update)
+        if not found and new.metadata.finalizers:
+            _warn_of_finalizers(one for one in new.metadata.finalizers if one not in old.metadata.finalizers)
+        return found
 
     def validate_status(self, new: CustomObject, old: CustomObject) -> list[Cause]:
         return self._changed(new, old, self._served.schema.check_status)
@@ -92,7 +113,11 @@ class _Rules:
         check_metadata_update(new.metadata, old.metadata, found, any_finalizer=True)
         # Kubernetes checks it twice, and labels once more.
         found += [*found, *(one for one in found if one.field == "metadata.labels")]
-        check(convert.to_manifest(new), convert.to_manifest(old), found, scale=self._served.scale)
+        finalizers.check_new(new.metadata.finalizers, found, any_name=True)
+        warnings: list[str] = []
+        check(convert.to_manifest(new), convert.to_manifest(old), found, scale=self._served.scale, warnings=warnings)
+        for text in warnings:
+            request_warnings.warn(text)
         return found
 
     def _type_problems(self, obj: CustomObject) -> list[Cause]:

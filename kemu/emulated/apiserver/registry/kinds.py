@@ -10,12 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from kemu.emulated.apiserver import errors, selections
+from kemu.emulated.apiserver.custom.collections import ConvertedCollection
+from kemu.emulated.apiserver.custom.conversions import Converter
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import custom_strategies, strategies
 from kemu.emulated.apiserver.registry.strategies import Strategy
 from kemu.emulated.apiserver.selections import Selection
 from kemu.emulated.apiserver.storage import Entry
-from kemu.emulated.apiserver.watch.cache import WatchCache
+from kemu.emulated.apiserver.watch.cache import Collection, WatchCache
 from kemu.emulated.objects import custom_kinds, json_paths, selectors
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.resources import Resource
@@ -31,8 +33,11 @@ SETTLING_NS = 2 * SECOND_NS
 class Kind:
     """What one definition says."""
 
-    def __init__(self, definition: CustomResourceDefinition) -> None:
+    def __init__(self, definition: CustomResourceDefinition, converter: Converter | None) -> None:
         self.definition = definition
+        self._converter = converter
+        self.converted: dict[str, ConvertedCollection] = {}
+        """By API version, of a kind that a webhook converts."""
         self._strategies: dict[str, Strategy] = {}
         self._selections: dict[tuple[str, str, str, str], Selection] = {}
 
@@ -59,12 +64,14 @@ class Kind:
             for one in self.definition.spec.versions:
                 if (one.storage and not version) or (one.name == version and one.served):
                     row = custom_kinds.row(self.definition, one)
-                    strategy = custom_strategies.of(Served(**vars(row)))
+                    strategy = custom_strategies.of(Served(**vars(row), converter=self._converter))
                     self._strategies[version] = strategy
         return strategy
 
-    def selection(self, row: Served, namespace: str, labels: str, fields: str) -> Selection:
-        """Raises :class:`kemu.errors.BadRequest`."""
+    def selection(
+        self, row: Served, namespace: str, labels: str, fields: str, convert: Callable[[Served], ConvertedCollection]
+    ) -> Selection:
+        """``convert``: makes the collection of a row. Raises :class:`kemu.errors.BadRequest`."""
         key = row.api_version, namespace, labels, fields
         found = self._selections.get(key)
         if found is None:
@@ -75,12 +82,24 @@ class Kind:
                 wanted = selectors.parse_custom_fields(fields, row.plural, _selectable(row))
             except selectors.SelectorError as error:
                 raise BadRequest(str(error)) from None
-            found = self._selections[key] = Selection(row, namespace, parsed, wanted, row.show)
+            if row.converter is None:
+                found = Selection(row, namespace, parsed, wanted, row.show)
+            else:
+                found = Selection(row, namespace, parsed, wanted)
+                found.converted = self.collection(row, convert)
+            self._selections[key] = found
+        return found
+
+    def collection(self, row: Served, convert: Callable[[Served], ConvertedCollection]) -> ConvertedCollection:
+        """Of a kind that a webhook converts: its objects in one version."""
+        found = self.converted.get(row.api_version)
+        if found is None:
+            found = self.converted[row.api_version] = convert(row)
         return found
 
 
 def _selectable(row: Served) -> dict[str, Callable[[Any], str]]:
-    """What field selectors may name, and how to get it of an object as it is stored."""
+    """What field selectors may name, and how to get it of an object as it is stored, or as a webhook converted it."""
     found = selectors.common_fields(row.namespaced)
     for field in row.version.selectableFields:
         found[field.jsonPath.removeprefix(".")] = _getter(row, json_paths.parse(field.jsonPath))
@@ -89,14 +108,25 @@ def _selectable(row: Served) -> dict[str, Callable[[Any], str]]:
 
 def _getter(row: Served, path: json_paths.JsonPath) -> Callable[[Any], str]:
     def get(obj: CustomObject) -> str:
-        shown = CustomObject.FromString(row.show(obj.SerializeToString(deterministic=True)))
+        shown = obj
+        if row.converter is None:
+            shown = CustomObject.FromString(row.show(obj.SerializeToString(deterministic=True)))
         values = path.find(convert.to_manifest(shown))
         return json_paths.shown(values[0]) if values and values[0] is not None else ""
 
     return get
 
 
+Converters = Callable[[CustomResourceDefinition], Converter | None]
+Collect = Callable[[Collection, Served], ConvertedCollection]
+"""(what is stored, row): what there is in the version of the row."""
+
+
 class Kinds:
+    converters: Converters
+    """What converts the objects of a definition; None: nothing needs to be asked."""
+    collect: Collect
+
     def __init__(self, cache: WatchCache, clock: Clock) -> None:
         self._cache = cache
         self._clock = clock
@@ -112,18 +142,30 @@ class Kinds:
         if entry is None:
             if known is not None:
                 del self._kinds[name]
-                self.on_end(name)
+                self._end(name, known)
             self.on_change(name)
             return
         definition = CustomResourceDefinition.FromString(entry.wire)
         if known is not None and known.serves_as(definition):
             known.definition = definition
         else:
-            self._kinds[name] = Kind(definition)
+            self._kinds[name] = Kind(definition, self.converters(definition))
             self._cache.add(custom_kinds.placeholder(name, definition.spec.scope == custom_kinds.NAMESPACED))
             if known is not None:
-                self.on_end(name)
+                self._end(name, known)
         self.on_change(name)
+
+    def _end(self, name: str, kind: Kind) -> None:
+        for one in kind.converted.values():
+            one.close()
+            self.on_end(one.name)
+        self.on_end(name)
+
+    def reset(self) -> None:
+        """The cache was filled anew."""
+        for kind in self._kinds.values():
+            for one in kind.converted.values():
+                one.reset()
 
     def names(self) -> list[str]:
         """Of all definitions."""
@@ -170,7 +212,17 @@ class Kinds:
             return selections.compile_selection(where.resource, where.namespace, labels, fields)
         row = self.strategy(where.resource, where.version).resource
         assert isinstance(row, Served)
-        return self._kinds[where.resource].selection(row, where.namespace, labels, fields)
+        kind = self._kinds[where.resource]
+        return kind.selection(row, where.namespace, labels, fields, self._converted)
+
+    def collection(self, row: Resource) -> Collection:
+        """The collection that shows a kind in a version."""
+        if isinstance(row, Served) and row.converter is not None:
+            return self._kinds[row.plural].collection(row, self._converted)
+        return self._cache.collections[row.plural]
+
+    def _converted(self, row: Served) -> ConvertedCollection:
+        return self.collect(self._cache.collections[row.plural], row)
 
     async def settle(self, row: Served, name: str) -> None:
         """Before an object is created. Raises :class:`kemu.errors.Forbidden` when the kind is going."""

@@ -74,9 +74,14 @@ class Reader:
                 resource.message.FromString(entry.wire)  # another client may have written to the store
         else:
             await self._feed.until(revision)
-            entry = self._cache.collections[resource.plural].entries.get(key)
+            collection = self._kinds.collection(resource)
+            if collection.converts:
+                await collection.catch_up()
+            entry = collection.entries.get(key)
         if entry is None:
             raise errors.not_found(resource, name)
+        if isinstance(resource, Served) and resource.converter is not None:
+            return (await resource.converted_entry(entry)).wire
         return self._shown(resource, [entry.wire])[0]
 
     async def list(self, request: api_pb2.ListRequest) -> api_pb2.ListResponse:
@@ -99,6 +104,8 @@ class Reader:
                 return await self._list_store(selection, limit)
         else:
             await self._feed.until(revision)
+        if selection.converted is not None:
+            await selection.converted.catch_up()
         # With resource version 0 the limit is ignored, as in kube-apiserver.
         return self._list_cache(selection, 0 if revision == 0 else limit)
 
@@ -115,8 +122,11 @@ class Reader:
 
     def _list_cache(self, selection: Selection, limit: int) -> api_pb2.ListResponse:
         revision = self._cache.revision
+        collection = self._cache.collections[selection.resource.plural]
+        if selection.converted is not None:
+            collection, revision = selection.converted, selection.converted.as_of(revision)
         response = api_pb2.ListResponse(resource_version=str(revision))
-        entries = self._cache.collections[selection.resource.plural].select(selection)
+        entries = collection.select(selection)
         if limit and len(entries) > limit:
             setattr(response, "continue", _token(selection, revision, entries[limit - 1].key + b"\0"))
             if selection.only_namespace:
@@ -148,9 +158,10 @@ class Reader:
                     break
                 last = pair.key
                 entry = Entry(pair.key, pair.mod_revision, pair.value)
-                obj = resource.message.FromString(
-                    pair.value
-                )  # also of those that are not selected: they may be corrupt
+                if selection.converted is not None:
+                    entry = await selection.resource.converted_entry(entry)  # type: ignore[attr-defined]
+                # Also of those that are not selected: they may be corrupt.
+                obj = resource.message.FromString(entry.value)
                 if parse is None or selection.matches(obj):
                     wires.append(entry.wire)
             more = response.more or (bool(response.kvs) and last != response.kvs[-1].key)
@@ -178,7 +189,9 @@ class Reader:
     def _shown(self, resource: resources.Resource, wires: Sequence[bytes]) -> Sequence[bytes]:
         """With the heartbeats up to now, also where a past revision is read: no client reads heartbeats of the past."""
         if resource.plural not in _WITH_HEARTBEATS:
-            return [resource.show(wire) for wire in wires] if isinstance(resource, Served) else wires
+            if not isinstance(resource, Served) or resource.converter is not None:
+                return wires
+            return [resource.show(wire) for wire in wires]
         now, message = self._unix_now_ns(), resource.message
         return [heartbeats.show(message, wire, now) for wire in wires]
 

@@ -19,6 +19,7 @@ from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import dry_runs, errors
 from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.admission.external.attributes import UPDATE, Asking
+from kemu.emulated.apiserver.custom import conversions
 from kemu.emulated.apiserver.custom import scales as custom_scales
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import applies, deletions, options, scales, strategies
@@ -168,11 +169,11 @@ class Registry:
                 metadata.resourceVersion = ""
             while True:
                 value = obj.SerializeToString(deterministic=True)
-                stored = value if strategy.custom is None else strategy.custom.stored(value)
+                stored = value if strategy.custom is None else await strategy.custom.to_store(value)
                 revision, current = await self.storage.swap(new_key, 0, stored)
                 if revision:
                     entry = Entry(new_key, revision, stored)
-                    return entry if strategy.custom is None else strategy.custom.shown(entry), obj
+                    return entry if strategy.custom is None else await strategy.custom.converted_entry(entry), obj
                 attempts -= 1
                 if attempts == 0:
                     break
@@ -809,9 +810,12 @@ class Registry:
                         raise errors.not_found(row, name)
                     entry, certain = await self.storage.read(key), True
                     continue
-                shown = row.shown(entry)
+                shown = row.shown(entry) if row.converter is None else await row.converted_entry(entry)
                 try:
-                    value: Any = change(strategy, shown, argument)
+                    if row.converter is None:
+                        value: Any = change(strategy, shown, argument)
+                    else:
+                        value = await conversions.supplied(row.converter, change, strategy, shown, argument)
                     if type(value) is CoroutineType:
                         if asked is not None and asked[0] == entry.revision:
                             value.close()
@@ -829,7 +833,7 @@ class Registry:
                         await confirm(shown, value)
                     # A delete that changes nothing does not store what is shown.
                     is_same = change == self.deleted and value == shown.value
-                    stored = entry.value if is_same else None if value is None else row.stored(value)
+                    stored = entry.value if is_same else None if value is None else await row.to_store(value)
                 except kemu_errors.ApiError:
                     if certain:
                         raise
@@ -848,7 +852,7 @@ class Registry:
                     if revision and stored is None:
                         return Entry(key, revision, shown.value), True
                     if revision and stored is not None:
-                        return row.shown(Entry(key, revision, stored)), False
+                        return await row.converted_entry(Entry(key, revision, stored)), False
                 entry, certain = current, True
         finally:
             self.turns.leave(key)

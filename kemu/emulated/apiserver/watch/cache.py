@@ -91,14 +91,20 @@ class Collection:
         "_pasts",
         "_revisions",
         "_window",
+        "converts",
         "entries",
         "last",
+        "name",
         "oldest",
         "resource",
     )
 
     def __init__(self, resource: Resource, window: int) -> None:
         self.resource = resource
+        self.name = resource.plural
+        """No other collection has it."""
+        self.converts = False
+        """Whether it is behind the cache, as far as a webhook has not converted what is stored."""
         self.entries: dict[bytes, Entry] = {}
         """By key in the store."""
         self.oldest = 0
@@ -114,6 +120,16 @@ class Collection:
         self._changes: list[Change] = []
         self._pasts: dict[int, _Past] = {}
         """By position of the index; made when it is asked for, forgotten when the window moves."""
+
+    def as_of(self, revision: int) -> int:
+        """The revision that it shows, where the cache is at ``revision``."""
+        return revision
+
+    async def catch_up(self) -> None:
+        """Wait until it shows what the cache has now. Raises :class:`kemu.errors.TooManyRequests`."""
+
+    def watched(self) -> None:
+        """Somebody watches it from now on."""
 
     def load(self, entries: Iterable[Entry], revision: int, on_corrupt: Callable[[bytes], None]) -> None:
         """Begin anew from a list of the store."""

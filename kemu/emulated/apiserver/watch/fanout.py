@@ -290,7 +290,7 @@ class Fanout:
             for entry in collection.select(selection):
                 wire = entry.wire if show is None else show(entry.wire)
                 stream.add(watcher.watch_id, _ADDED, entry.revision, wire)
-            watcher.revision = cache.revision
+            watcher.revision = collection.as_of(cache.revision) if collection.converts else cache.revision
             watcher.initial = True
         else:
             if since < collection.oldest:
@@ -301,7 +301,7 @@ class Fanout:
         self._news += buffers.EVENT_BYTES * (stream.count - count)
         stream.exempt(count, size)
         stream.watchers[watcher.watch_id] = watcher
-        group = self._groups.setdefault(collection.resource.plural, _Group())
+        group = self._groups.setdefault(collection.name, _Group())
         bucket = group.buckets.setdefault((selection.position, selection.value), {})
         bucket.setdefault(selection, []).append(watcher)
         group.positions[selection.position] = group.positions.get(selection.position, 0) + 1
@@ -312,7 +312,7 @@ class Fanout:
         if watcher.stream.watchers.pop(watcher.watch_id, None) is None:
             return
         selection = watcher.selection
-        group = self._groups[watcher.collection.resource.plural]
+        group = self._groups[watcher.collection.name]
         place = selection.position, selection.value
         bucket = group.buckets[place]
         bucket[selection].remove(watcher)
@@ -329,13 +329,25 @@ class Fanout:
         self.stop(watcher)
         watcher.stream.add_error(watcher.watch_id, error)
 
-    def end_kind(self, plural: str) -> None:
-        """End the watches of a kind without a word: their clients may come again, and go on where they were."""
-        group = self._groups.get(plural)
-        watchers = [] if group is None else _of_group(group)
-        for watcher in watchers:
+    def end_kind(self, name: str) -> None:
+        """End the watches of a collection without a word: their clients may come again, and go on where they were."""
+        for watcher in self._watchers_of(name):
             self.stop(watcher)
             watcher.stream.add(watcher.watch_id, _ERROR, 0, b"")
+
+    def end_collection(self, name: str, error: Callable[[Watcher], ApiError]) -> None:
+        """End the watches of a collection, for what ``error`` says to each."""
+        for watcher in self._watchers_of(name):
+            self.end(watcher, error(watcher))
+
+    def has_watchers(self, name: str) -> bool:
+        """Whether anybody watches a collection."""
+        group = self._groups.get(name)
+        return group is not None and bool(group.buckets)
+
+    def _watchers_of(self, name: str) -> list[Watcher]:
+        group = self._groups.get(name)
+        return [] if group is None else _of_group(group)
 
     def stop_all(self, stream: Stream) -> list[int]:
         """The client is gone. Returns the ids of the watches that it had."""
@@ -353,18 +365,23 @@ class Fanout:
     def bookmark(self, watcher: Watcher, wire: bytes = b"") -> None:
         """Tell a watcher how far it is; ``wire``: and by an object."""
         watcher.initial = False
-        watcher.revision = max(watcher.revision, self._cache.revision)
+        watcher.revision = max(watcher.revision, self._now(watcher))
         watcher.stream.add(watcher.watch_id, _BOOKMARK, watcher.revision, wire)
 
     def end_of_initial(self, watcher: Watcher) -> None:
         """The initial state is complete; a watcher that takes bookmarks is told so by one with an annotation."""
         if watcher.bookmarks:
             obj: Any = watcher.collection.resource.message()
-            revision = max(watcher.revision, self._cache.revision)
+            revision = max(watcher.revision, self._now(watcher))
             obj.metadata.resourceVersion = str(revision)
             obj.metadata.annotations[INITIAL_EVENTS_END] = "true"
             self.bookmark(watcher, obj.SerializeToString(deterministic=True))
         watcher.initial = False
+
+    def _now(self, watcher: Watcher) -> int:
+        """Up to where the watcher can have been told of everything."""
+        collection, revision = watcher.collection, self._cache.revision
+        return collection.as_of(revision) if collection.converts else revision
 
     def bookmark_all(self) -> None:
         """Tell those who have heard nothing of what has happened to their kind since, so that they can resume later."""
@@ -374,7 +391,7 @@ class Fanout:
 
     def dispatch(self, collection: Collection, change: Change, message: core_v1_pb2.Pod | None = None) -> None:
         """Tell everybody whom a change concerns. ``message``: the new object, if it has been parsed already."""
-        group = self._groups.get(collection.resource.plural)
+        group = self._groups.get(collection.name)
         if group is None:
             return
         new, old = change.new, change.old

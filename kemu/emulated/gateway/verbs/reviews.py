@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from kemu.emulated.gateway.answers import representations
+from kemu.emulated.gateway.answers import representations, responses
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.authentication import authenticators, service_accounts
 from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.requests import bodies
-from kemu.emulated.gateway.verbs import calls
+from kemu.emulated.gateway.verbs import admissions, calls
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.subresources import Handler, bind
 from kemu.emulated.objects import identities, resources
@@ -28,14 +28,14 @@ AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io/v1", "authentication.k8s.i
 
 
 async def _access_of_self(call: Call) -> Response:
-    review = await _read(call)
-    await _decide(call, review, api_pb2.ReviewRequest())
-    return _answer(call, review)
+    review, admission = await _read(call)
+    await _decide(call, review, admission, api_pb2.ReviewRequest())
+    return _answer(call, review, admission)
 
 
 async def _access(call: Call) -> Response:
     """A review for any user; what is local to a namespace speaks of that one."""
-    review = await _read(call)
+    review, admission = await _read(call)
     spec = review.spec
     problems = []
     if not spec.user and not spec.groups:
@@ -44,13 +44,14 @@ async def _access(call: Call) -> Response:
         text = f"must match the namespace of the review: {call.path.namespace}"
         problems.append(causes.invalid("spec.resourceAttributes.namespace", spec.resourceAttributes.namespace, text))
     _refuse(call, problems)
-    await _decide(call, review, api_pb2.ReviewRequest(user=spec.user, groups=spec.groups))
-    return _answer(call, review)
+    await _decide(call, review, admission, api_pb2.ReviewRequest(user=spec.user, groups=spec.groups))
+    return _answer(call, review, admission)
 
 
 async def _decide(
     call: Call,
     review: authorization_v1_pb2.SelfSubjectAccessReview | authorization_v1_pb2.SubjectAccessReview,
+    admission: admissions.Review,
     request: api_pb2.ReviewRequest,
 ) -> None:
     """Fills in the status. Raises :class:`kemu.errors.Invalid`."""
@@ -60,6 +61,7 @@ async def _decide(
         if spec.HasField("resourceAttributes"):
             text = "cannot be specified in combination with resourceAttributes"
         _refuse(call, [causes.invalid("spec.resourceAttributes", None, text)])
+    await admission.validate(review)
     if spec.HasField("nonResourceAttributes"):
         stated = spec.nonResourceAttributes
         request.non_resource.verb, request.non_resource.path = stated.verb, stated.path
@@ -74,9 +76,10 @@ async def _decide(
 
 
 async def _rules_of_self(call: Call) -> Response:
-    review = await _read(call)
+    review, admission = await _read(call)
     if not review.spec.namespace:
         raise BadRequest("no namespace on request")
+    await admission.validate(review)
     found = await call.ask("Rules", api_pb2.RulesRequest(namespace=review.spec.namespace))
     status = review.status
     status.incomplete = found.incomplete
@@ -89,14 +92,15 @@ async def _rules_of_self(call: Call) -> Response:
             status.resourceRules.add(
                 verbs=rule.verbs, apiGroups=rule.groups, resources=rule.resources, resourceNames=rule.names
             )
-    return _answer(call, review)
+    return _answer(call, review, admission)
 
 
 # Who a user is ----------------------------------------------------------------------------------------------------
 
 
 async def _self(call: Call) -> Response:
-    review = await _read(call)
+    review, admission = await _read(call)
+    await admission.validate(review)
     if call.request.user == identities.ANONYMOUS:
         raise Forbidden("Forbidden")
     review.metadata.creationTimestamp.seconds = int(call.now_s())
@@ -108,14 +112,15 @@ async def _self(call: Call) -> Response:
             found = await call.settings.authenticator.identify(token)
             if found.user == call.request.user:  # Nobody acts as another user.
                 _tell_more(info, found)
-    return _answer(call, review)
+    return _answer(call, review, admission)
 
 
 async def _token(call: Call) -> Response:
     await call.require("create")
-    review = await _read(call)
+    review, admission = await _read(call)
     if not review.spec.token:
         raise BadRequest("token is required for TokenReview in authentication")
+    await admission.validate(review)
     try:
         found = await call.settings.authenticator.identify(review.spec.token, list(review.spec.audiences))
     except Unauthorized as error:
@@ -126,7 +131,7 @@ async def _token(call: Call) -> Response:
         _tell(review.status.user, found.user)
         _tell_more(review.status.user, found)
         review.status.audiences.extend(found.audiences)
-    return _answer(call, review)
+    return _answer(call, review, admission)
 
 
 def _tell(info: authentication_v1_pb2.UserInfo, user: identities.User) -> None:
@@ -148,7 +153,7 @@ async def token_of_account(call: Call) -> Response:
     if tokens is None:
         raise calls.unknown_resource()
     call = call._replace(shown=TOKEN_REQUEST)
-    asked = await _read(call)
+    asked, admission = await _read(call)
     path, metadata, spec = call.path, asked.metadata, asked.spec
     for name, stated, wanted in (
         ("name", metadata.name, path.name), ("namespace", metadata.namespace, path.namespace)
@@ -173,6 +178,7 @@ async def token_of_account(call: Call) -> Response:
         text = "may not specify a duration larger than 2^32 seconds"
         problems.append(causes.invalid("spec.expirationSeconds", seconds, text))
     _refuse(call, problems)
+    await admission.validate(asked)
     bound = await _bound(call, spec.boundObjectRef) if spec.HasField("boundObjectRef") else []
     now_s = int(call.now_s())
     spec.expirationSeconds = seconds
@@ -189,7 +195,7 @@ async def token_of_account(call: Call) -> Response:
         owner, now_s=now_s, seconds=lasts_s, audiences=list(spec.audiences), bound=bound, warn_after_s=warn_after_s
     )
     asked.status.expirationTimestamp.seconds = now_s + seconds
-    return _answer(call, asked)
+    return _answer(call, asked, admission)
 
 
 _BINDS = {"Pod": "pods", "Node": "nodes", "Secret": "secrets"}
@@ -233,23 +239,30 @@ async def _object(call: Call, plural: str, namespace: str, name: str) -> Kuberne
 # What all of them do ------------------------------------------------------------------------------------------------
 
 
-async def _read(call: Call) -> Any:
-    row = call.shown
+async def _read(call: Call) -> tuple[Any, admissions.Review]:
+    """What is posted, as admission from outside wants it, and who judges it later."""
+    row, admission = call.shown, admissions.Review(call)
     kinds = ((row.api_version, row.kind),)
-    return await bodies.message(call.request, call.settings.max_body_bytes, row.message, kinds)
+    found: Any = await bodies.message(call.request, call.settings.max_body_bytes, row.message, kinds)
+    if call.path.namespace and not found.metadata.namespace:
+        found.metadata.namespace = call.path.namespace
+    return await admission.mutate(found), admission
 
 
 def _refuse(call: Call, problems: list[Any], name: str = "") -> None:
     """Raises :class:`kemu.errors.Invalid` where there are any."""
     if problems:
         row = call.shown
-        raise causes.error_of_kind(f"{row.kind}.{row.group}", row.kind, name, problems)
+        # As Kubernetes writes it, reviews of access have no kind.
+        kind = "" if row.api_version == AUTHORIZATION else row.kind
+        raise causes.error_of_kind(f"{kind}.{row.group}", f"{kind}.{row.group}", name, problems)
 
 
-def _answer(call: Call, message: KubernetesObject) -> Response:
+def _answer(call: Call, message: KubernetesObject, admission: admissions.Review) -> Response:
     form, row = call.request.form(), call.shown
     message.metadata.SetInParent()
-    return Response(201, form.media, (representations.message(form, row.api_version, row.kind, message),))
+    body = (representations.message(form, row.api_version, row.kind, message),)
+    return Response(201, form.media, body, responses.warnings(admission.warnings))
 
 
 def _row(api_version: str, plural: str, message: Any, namespaced: bool = False) -> Resource:

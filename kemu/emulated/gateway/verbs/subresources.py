@@ -9,7 +9,7 @@ from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.requests import bodies
 from kemu.emulated.gateway.requests.negotiation import Form
-from kemu.emulated.gateway.verbs import calls, deletes, logs, reads, writes
+from kemu.emulated.gateway.verbs import admissions, calls, deletes, logs, reads, writes
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.sessions import proxies, requests
 from kemu.emulated.objects.custom_kinds import CustomResource
@@ -113,6 +113,7 @@ async def _evict(call: Call) -> Response:
 async def _refuse_stream(call: Call) -> Response:
     """As a cluster refuses whose nodes cannot be reached; clients print the message."""
     await call.require("create", call.path.subresource)
+    await admissions.connect(call)
     await call.look("Get", api_pb2.GetRequest(resource=call.where(), name=call.path.name))
     raise Refused(meta_v1_pb2.Status(status="Failure", message=_SIMULATED, reason="NotImplemented", code=501))
 

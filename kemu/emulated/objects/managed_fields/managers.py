@@ -76,6 +76,11 @@ class FieldManager:
     """From a set of fields to those that a write does not reset; None: what the table says of the kind."""
     others: tuple[str, ...] = ()
     """API versions in which the kind is served as well."""
+    versions: updaters.Versions | None = None
+    """What makes objects of these versions; None: they have the same fields."""
+
+    def _home(self) -> updaters.Home:
+        return updaters.Home(self._resolved(), self.api_version, self.others, self.versions)
 
     def _resolved(self) -> schemas.Type:
         return schemas.resolve(self.type) if isinstance(self.type, str) else self.type
@@ -122,10 +127,7 @@ class FieldManager:
         self, old: Mapping[str, Any], new: Mapping[str, Any], managed: Managers, when: Times, manager: str, now: str
     ) -> tuple[Managers, Times]:
         by = Identity(manager or UNKNOWN, UPDATE, self.api_version, self.subresource)
-        keep, kind = self._keep(), self._resolved()
-        managed = updaters.update(
-            kind, self._typed(old), self._typed(new), managed, _SELF, self.api_version, keep, self.others
-        )
+        managed = updaters.update(self._home(), self._typed(old), self._typed(new), managed, _SELF, self._keep())
         managed = _stripped(managed, _SELF)
         mine = managed.pop(_SELF, None)
         if mine is not None:
@@ -214,11 +216,11 @@ class FieldManager:
             values.check(self._resolved(), config)
         except ValueError as error:
             raise errors.ApiError(f"failed to create typed patch object ({describe(config)}): {error}") from None
-        before, keep, kind = self._typed(live), self._keep(), self._resolved()
+        before = self._typed(live)
         try:
-            new, managed = updaters.apply(
-                kind, before, config, managed, by, self.api_version, keep, self.others, force=force
-            )
+            new, managed = updaters.apply(self._home(), before, config, managed, by, self._keep(), force=force)
+        except updaters.Unconverted as error:
+            raise errors.ApiError(str(error)) from None
         except values.Mistyped as error:
             raise errors.ApiError(f"failed to merge config: {error}") from None
         managed = _stripped(managed, by)

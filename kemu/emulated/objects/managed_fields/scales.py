@@ -6,10 +6,11 @@ is carried over to the object.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kemu.emulated.objects.managed_fields import entries, fieldsets
 from kemu.emulated.objects.managed_fields.entries import Entry, Times
+from kemu.emulated.objects.managed_fields.fieldsets import Path
 from kemu.emulated.objects.managed_fields.updaters import Managed, Managers
 
 API_VERSION, KIND = "autoscaling/v1", "Scale"
@@ -17,35 +18,44 @@ _REPLICAS = ("f:spec", "f:replicas")
 _ONLY_REPLICAS = fieldsets.of([_REPLICAS])
 
 
-def to_scale(parent: Sequence[Entry], version: str) -> list[Entry]:
-    """``version``: that of the object."""
+Paths = Mapping[str, Path | None]
+"""By API versions of the object, where its replicas are; None: it has none there."""
+
+
+def in_spec(version: str) -> Paths:
+    """Of Kubernetes' own kinds."""
+    return {version: _REPLICAS}
+
+
+def to_scale(parent: Sequence[Entry], paths: Paths) -> list[Entry]:
     managed, when = entries.decode(parent)
     found: Managers = {}
     for who, one in managed.items():
-        if one.api_version == version and fieldsets.has(one.fields, _REPLICAS):
+        path = paths.get(one.api_version)
+        if path is not None and fieldsets.has(one.fields, path):
             found[who] = Managed(_ONLY_REPLICAS, API_VERSION, one.applied)
     return entries.encode(found, when)
 
 
-def to_parent(parent: Sequence[Entry], scale: Sequence[Entry], version: str) -> list[Entry]:
-    """``scale``: what has become of the entries of :func:`to_scale`."""
+def to_parent(parent: Sequence[Entry], scale: Sequence[Entry], paths: Paths, version: str) -> list[Entry]:
+    """``scale``: what has become of the entries of :func:`to_scale`. ``version``: that of the object."""
     managed, when = entries.decode(parent)
     scaled, _ = entries.decode(scale)
     found: Managers = {}
     times: Times = {}
     for who, one in managed.items():
-        if one.api_version != version:
+        if one.api_version not in paths:
             continue
-        fields = one.fields
-        if fieldsets.has(fields, _REPLICAS) and scaled.pop(who, None) is None:
-            fields = fieldsets.difference(fields, _ONLY_REPLICAS)
+        fields, path = one.fields, paths[one.api_version]
+        if path is not None and fieldsets.has(fields, path) and scaled.pop(who, None) is None:
+            fields = fieldsets.difference(fields, fieldsets.of([path]))
         if fields:
             found[who] = Managed(fields, one.api_version, one.applied)
             if who in when:
                 times[who] = when[who]
     for who, one in scaled.items():
         if fieldsets.has(one.fields, _REPLICAS):
-            found[who] = Managed(_ONLY_REPLICAS, version, one.applied)
+            found[who] = Managed(fieldsets.of([paths[version] or _REPLICAS]), version, one.applied)
             times.pop(who, None)
             if who in when:
                 times[who] = when[who]

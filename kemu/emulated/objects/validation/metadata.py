@@ -90,7 +90,7 @@ def _check_common(metadata: meta_v1_pb2.ObjectMeta, found: list[Cause]) -> None:
     if metadata.labels:
         check_labels(metadata.labels, "metadata.labels", found)
     if metadata.annotations:
-        _check_annotations(metadata.annotations, found)
+        check_annotations(metadata.annotations, "metadata.annotations", found)
     if metadata.ownerReferences:
         _check_owners(metadata.ownerReferences, found)
 
@@ -113,14 +113,14 @@ def check_label_value(value: str, path: str, found: list[Cause]) -> None:
     found.extend(invalid(path, value, problem) for problem in names.label_value(value))
 
 
-def _check_annotations(annotations: Mapping[str, str], found: list[Cause]) -> None:
+def check_annotations(annotations: Mapping[str, str], path: str, found: list[Cause]) -> None:
     size = 0
     for key in sorted(annotations):
         if problems := names.label_key(key.lower()):
-            found.extend(invalid("metadata.annotations", key, problem) for problem in problems)
+            found.extend(invalid(path, key, problem) for problem in problems)
         size += len(key.encode()) + len(annotations[key].encode())
     if size > ANNOTATIONS_LIMIT_BYTES:
-        found.append(too_long("metadata.annotations", ANNOTATIONS_LIMIT_BYTES))
+        found.append(too_long(path, ANNOTATIONS_LIMIT_BYTES))
 
 
 def _check_owners(references: Sequence[meta_v1_pb2.OwnerReference], found: list[Cause]) -> None:

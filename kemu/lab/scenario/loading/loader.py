@@ -338,6 +338,7 @@ class _Loading:
         kept_back = holds.read(spec.holds, report, names.actors, ("spec", "holds"))
         self._check_names(raw, declared, names, timeline)
         admission_hooks.check(spec.api_servers, declared, report)
+        admission_hooks.check_conversions(spec.api_servers, declared, report)
         timeline.check_classes(names)
         expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
         until = self._until(spec, raw, names, last_ns)

@@ -74,7 +74,8 @@ def code(scenario: Scenario) -> list[str]:
     for spec in (*schedulers(scenario), *extenders(scenario)):
         found.add(spec.factory)
         found.update(user_code.named_in(spec.config))
-    found.update(one["hook"] for one in scenario.api_servers.admission_hooks)
+    servers_set = scenario.api_servers
+    found.update(one["hook"] for one in (*servers_set.admission_hooks, *servers_set.conversion_hooks))
     return sorted(found)
 
 

@@ -102,6 +102,17 @@ class WebhookAsked(Event, kind="api.webhook", by="API server"):
     message: str
 
 
+class ConversionAsked(Event, kind="api.conversion", by="API server"):
+    """A conversion webhook was asked for an object in another version, or the hook that stands for it"""
+
+    definition: str
+    wanted: str
+    namespace: str
+    name: str
+    start: int
+    message: str
+
+
 class WatchCut(Event, kind="api.watch_cut", by="API server", on_page=True):
     """A watcher was too slow"""
 

@@ -1,6 +1,7 @@
 """Admission from outside: webhooks, the hooks of scenarios, and policies. Begin with :class:`External`.
 
     attributes   one request, as they see it
+    versions     objects in other versions than that of the request
     matching     which requests a webhook or a policy is about
     webhooks     MutatingAdmissionWebhook and ValidatingAdmissionWebhook
     reviews      what a webhook is asked, and what it may answer
@@ -8,6 +9,7 @@
     subresources  bindings and evictions, about which admission is asked as about new objects
     conditions   CEL: match conditions, and what all expressions may name
     policies     ValidatingAdmissionPolicy and MutatingAdmissionPolicy
+    type_checks  whether the expressions of a policy fit the kinds that it is about
     params       the objects that parametrise a policy
     mutations    what a mutation of a policy makes of an object
 
@@ -84,9 +86,11 @@ class External:
         obj: KubernetesObject | None,
         old: KubernetesObject | None,
         subject: tuple[str, str] | None = None,
+        plain: dict[str, Any] | None = None,
     ) -> Attributes:
+        """``plain``: the object in JSON, where it is known better than ``obj`` tells."""
         user = self._authorizer.user(asking.by)
-        return Attributes(asking, user, operation, resource, subresource, namespace, name, obj, old, subject)
+        return Attributes(asking, user, operation, resource, subresource, namespace, name, obj, old, subject, plain)
 
     async def mutate(self, attributes: Attributes, again: Again = _nothing) -> None:
         """Change the object as webhooks and policies want. ``again``: see :data:`Again`. Raises

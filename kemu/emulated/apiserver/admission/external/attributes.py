@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from kemu.emulated.apiserver import dry_runs
 from kemu.emulated.apiserver.authorization import attributes as accesses
@@ -24,7 +24,7 @@ class Asking:
 
     __slots__ = ("annotations", "by", "request", "verb", "warnings")
 
-    def __init__(self, by: str, verb: str, request: accesses.Request) -> None:
+    def __init__(self, by: str, verb: str, request: accesses.Request | api_pb2.AdmitRequest) -> None:
         self.by = by
         """The caller, as the service knows it."""
         self.verb = verb
@@ -36,6 +36,13 @@ class Asking:
 
 ASKING: ContextVar[Asking | None] = ContextVar("asking", default=None)
 """None: the server writes on its own behalf, which nobody outside is asked about."""
+
+
+class Matched(NamedTuple):
+    """As what a request matches rules."""
+
+    group: str
+    version: str
 
 
 class Attributes:
@@ -50,12 +57,14 @@ class Attributes:
         "namespace",
         "obj",
         "old",
+        "old_views",
         "operation",
         "options",
         "resource",
         "subject",
         "subresource",
         "user",
+        "views",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +79,7 @@ class Attributes:
         obj: KubernetesObject | None,
         old: KubernetesObject | None,
         subject: tuple[str, str] | None = None,
+        plain: dict[str, Any] | None = None,
     ) -> None:
         """``subject``: API version and kind of the objects, where they are not those of the resource (Scale)."""
         self.asking = asking
@@ -84,8 +94,11 @@ class Attributes:
         self.subject = subject or (resource.api_version, resource.kind)
         self.dry_run = dry_runs.ACTIVE.get()
         self.options = _options(operation, asking)
-        self._plain: dict[str, Any] | None = None
+        self._plain = plain
         self._old_plain: dict[str, Any] | None = None
+        self.views: dict[Matched, dict[str, Any]] = {}
+        """The object in other versions, and so ``old_views``; see :mod:`.versions`."""
+        self.old_views: dict[Matched, dict[str, Any]] = {}
 
     @property
     def plural(self) -> str:
@@ -118,9 +131,21 @@ class Attributes:
             self._old_plain = as_go_writes(self.old)
         return self._old_plain
 
+    def differs(self, matched: Matched) -> bool:
+        """Whether the objects are others in that version."""
+        is_own = (self.resource.api_version, self.resource.kind) == self.subject
+        return is_own and (matched.group, matched.version) != (self.group, self.version)
+
+    def seen(self, matched: Matched) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """Object and old object as who asks in that version sees them, once they are prepared."""
+        if not self.differs(matched):
+            return self.plain, self.old_plain
+        return self.views.get(matched), self.old_views.get(matched)
+
     def touched(self) -> None:
         """``obj`` has changed."""
         self._plain = None
+        self.views.clear()
 
     def annotate(self, key: str, value: str) -> None:
         self.asking.annotations.setdefault(key, value)

@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kemu.emulated.apiserver import errors
-from kemu.emulated.apiserver.admission.external.attributes import Attributes
-from kemu.emulated.apiserver.admission.external.matching import Matched
+from kemu.emulated.apiserver.admission.external.attributes import Attributes, Matched
 from kemu.emulated.apiserver.authorization import attributes as accesses
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.objects import identities
@@ -118,7 +117,8 @@ def _types() -> dict[str, Any]:
 
 
 @lru_cache(64)
-def _environment(has_params: bool, has_authorizer: bool, patches: bool) -> cel.Environment:
+def environment(has_params: bool, has_authorizer: bool, patches: bool = False) -> cel.Environment:
+    """What expressions may name, where nothing is known of the objects."""
     from kemu.emulated import cel
 
     variables = dict(_types())
@@ -139,10 +139,10 @@ def _composed(
     """``declared``: the variables before, with their types."""
     from kemu.emulated.cel import types
 
-    environment = _environment(has_params, has_authorizer, patches)
+    found = environment(has_params, has_authorizer, patches)
     if not declared:
-        return environment
-    return environment.extend({"variables": types.object_of("kubernetes.variables", dict(declared))})
+        return found
+    return found.extend({"variables": types.object_of("kubernetes.variables", dict(declared))})
 
 
 def _wanted(use: str) -> Sequence[Any]:
@@ -325,9 +325,10 @@ class Conditions:
         has_authorizer: bool = True,
     ) -> dict[str, Any]:
         """By name. ``params``: None where there are none."""
+        obj, old = attributes.seen(matched)
         found: dict[str, Any] = {
-            "object": attributes.plain,
-            "oldObject": attributes.old_plain,
+            "object": obj,
+            "oldObject": old,
             "params": params,
             "request": _request(attributes, matched),
             "namespaceObject": None if namespace is None else _namespace(namespace),
@@ -389,9 +390,12 @@ def _request(attributes: Attributes, matched: Matched) -> dict[str, Any]:
     if attributes.user.groups:
         user["groups"] = list(attributes.user.groups)
     resource = {"group": attributes.group, "version": attributes.version, "resource": attributes.plural}
+    as_kind = {"group": group, "version": version, "kind": kind}
+    if attributes.differs(matched):
+        as_kind = {"group": matched.group, "version": matched.version, "kind": kind}
     found: dict[str, Any] = {
         "uid": "",
-        "kind": {"group": group, "version": version, "kind": kind},
+        "kind": as_kind,
         "resource": {**resource, "group": matched.group, "version": matched.version},
         "requestKind": {"group": group, "version": version, "kind": kind},
         "requestResource": resource,

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from kemu.emulated.apiserver import errors
-from kemu.emulated.apiserver.admission.external.attributes import CREATE, UPDATE, Attributes
+from kemu.emulated.apiserver.admission.external import versions
+from kemu.emulated.apiserver.admission.external.attributes import CREATE, UPDATE, Attributes, Matched
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources, selectors
@@ -21,16 +21,6 @@ NAMESPACES = resources.BY_PLURAL["namespaces"]
 
 _EXEMPT_GROUP = "admissionregistration.k8s.io"
 EQUIVALENT = "Equivalent"
-
-_SAME_STORAGE = {("", "v1", "events"): ("events.k8s.io", "v1"), ("events.k8s.io", "v1", "events"): ("", "v1")}
-"""What is stored as one kind and served as two."""
-
-
-class Matched(NamedTuple):
-    """As what the request matches."""
-
-    group: str
-    version: str
 
 
 def is_exempt(attributes: Attributes) -> bool:
@@ -46,16 +36,10 @@ def by_rules(rules: Iterable[v1.RuleWithOperations], match_policy: str, attribut
         return exact
     if match_policy == EQUIVALENT:
         for rule in rules:
-            for other in equivalents(attributes):
+            for other in versions.equivalents(attributes):
                 if _matches(rule, attributes, other):
                     return other
     return None
-
-
-def equivalents(attributes: Attributes) -> list[Matched]:
-    """Other groups and versions that the same objects are served as (``EquivalentResourcesFor``)."""
-    other = _SAME_STORAGE.get((attributes.group, attributes.version, attributes.plural))
-    return [Matched(*other)] if other is not None else []
 
 
 def _matches(rule: v1.RuleWithOperations, attributes: Attributes, what: Matched) -> bool:

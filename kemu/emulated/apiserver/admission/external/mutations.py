@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from kemu.emulated.apiserver.admission.external.attributes import Attributes
+from kemu.emulated.apiserver.admission.external import versions
+from kemu.emulated.apiserver.admission.external.attributes import Attributes, Matched
 from kemu.emulated.apiserver.admission.external.conditions import OBJECT, Activation
 from kemu.emulated.apiserver.admission.external.webhooks import patched, replace
 from kemu.emulated.objects.conversion import json_operations
@@ -23,20 +24,22 @@ class BadMutation(KemuError):
     """It does not fit to the object; the text says why."""
 
 
-def mutate(mutation: v1.Mutation, activation: Activation, attributes: Attributes) -> bool:
+async def mutate(mutation: v1.Mutation, activation: Activation, attributes: Attributes, matched: Matched) -> bool:
     """Change the object; whether it is another one then. Raises Failed, OutOfBudget, BadMutation and ApiError."""
     if mutation.patchType == "JSONPatch":
-        after = _patched(activation.evaluate(PATCH, mutation.jsonPatch.expression), attributes)
+        after = _patched(activation.evaluate(PATCH, mutation.jsonPatch.expression), attributes, matched)
     else:
-        after = _applied(activation.evaluate(APPLY, mutation.applyConfiguration.expression), attributes)
-    return False if after is None else replace(attributes, after, "an admission policy")
+        after = _applied(activation.evaluate(APPLY, mutation.applyConfiguration.expression), attributes, matched)
+    if after is None:
+        return False
+    return replace(attributes, await versions.back(attributes, matched, after), "an admission policy")
 
 
-def _patched(operations: Value, attributes: Attributes) -> dict[str, Any] | None:
+def _patched(operations: Value, attributes: Attributes, matched: Matched) -> dict[str, Any] | None:
     """None: a test of the patch fails, so that nothing is to change."""
     from kemu.emulated import cel
 
-    before = attributes.plain
+    before, _ = attributes.seen(matched)
     assert before is not None
     for one in operations:
         _check_names(getattr(one, "fields", {}).get("value"))
@@ -48,13 +51,13 @@ def _patched(operations: Value, attributes: Attributes) -> dict[str, Any] | None
         raise BadMutation(f"JSON Patch: {error}") from None
 
 
-def _applied(made: Value, attributes: Attributes) -> dict[str, Any]:
+def _applied(made: Value, attributes: Attributes, matched: Matched) -> dict[str, Any]:
     from kemu.emulated import cel
 
     _check_names(made)
-    before = attributes.plain
+    before, _ = attributes.seen(matched)
     assert before is not None
-    api_version, kind = attributes.subject
+    api_version, kind = before["apiVersion"], before["kind"]
     config = {"apiVersion": api_version, "kind": kind, **cel.plain(made)}
     name = schemas.find(api_version, kind)
     shape = schemas.resolve(name) if name is not None else schemas.resolve("any")

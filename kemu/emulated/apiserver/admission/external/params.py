@@ -36,7 +36,7 @@ class Params:
             return row
         return self._custom(kind.apiVersion, kind.kind)
 
-    def collect(
+    async def collect(
         self,
         kind: v1.ParamKind | None,
         ref: v1.ParamRef | None,
@@ -58,23 +58,23 @@ class Params:
                 )
         elif ref.namespace:
             raise BadParams("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
-        found = [convert.to_manifest(one) for one in self._select(row, ref, where)]
+        found = [convert.to_manifest(one) for one in await self._select(row, ref, where)]
         if not found and ref.parameterNotFoundAction == "Deny":
             raise BadParams("no params found for policy binding with `Deny` parameterNotFoundAction")
         return list(found)
 
-    def _select(self, row: Resource, ref: v1.ParamRef, namespace: str) -> list[KubernetesObject]:
+    async def _select(self, row: Resource, ref: v1.ParamRef, namespace: str) -> list[KubernetesObject]:
         collection = self._cache.collections.get(row.plural)
         entries = collection.entries if collection is not None else {}
         if ref.name:
             entry = entries.get(resources.key(row, namespace, ref.name))
-            return [] if entry is None else [_shown(row, entry)]
+            return [] if entry is None else [await _shown(row, entry)]
         selector = selectors.compile_labels(ref.selector)
         beginning = resources.prefix(row, namespace)
-        objects = [_shown(row, entries[key]) for key in sorted(entries) if key.startswith(beginning)]
+        objects = [await _shown(row, entries[key]) for key in sorted(entries) if key.startswith(beginning)]
         return [one for one in objects if selector.matches(one.metadata.labels)]
 
 
-def _shown(row: Resource, entry: Entry) -> KubernetesObject:
-    """Of a custom kind, in the version of the row."""
-    return row.message.FromString(row.shown(entry).wire if isinstance(row, Served) else entry.wire)
+async def _shown(row: Resource, entry: Entry) -> KubernetesObject:
+    """Of a custom kind, in the version of the row. Raises :class:`kemu.errors.ApiError`."""
+    return row.message.FromString((await row.converted_entry(entry)).wire if isinstance(row, Served) else entry.wire)

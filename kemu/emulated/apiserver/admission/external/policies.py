@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver.admission.base import Derived
-from kemu.emulated.apiserver.admission.external import matching, mutations
-from kemu.emulated.apiserver.admission.external.attributes import Attributes
+from kemu.emulated.apiserver.admission.external import matching, mutations, versions
+from kemu.emulated.apiserver.admission.external.attributes import Attributes, Matched
 from kemu.emulated.apiserver.admission.external.conditions import (
     BUDGET,
     Activation,
@@ -22,7 +22,7 @@ from kemu.emulated.apiserver.admission.external.conditions import (
     Failed,
     OutOfBudget,
 )
-from kemu.emulated.apiserver.admission.external.matching import Matched, Selectors
+from kemu.emulated.apiserver.admission.external.matching import Selectors
 from kemu.emulated.apiserver.admission.external.params import BadParams, Params
 from kemu.emulated.apiserver.admission.external.webhooks import IF_NEEDED, IGNORE, Invocations
 from kemu.emulated.apiserver.watch.cache import WatchCache
@@ -111,6 +111,7 @@ class _Policies:
                 continue
             if matched is None:
                 continue
+            await versions.prepare(attributes, matched)
             kind = spec.paramKind if spec.HasField("paramKind") else None
             if kind is not None and self._params.row(kind) is None:
                 group, _, version = kind.apiVersion.rpartition("/")
@@ -123,7 +124,7 @@ class _Policies:
                     if not await self._binding_matches(binding, attributes):
                         continue
                     ref = binding.spec.paramRef if binding.spec.HasField("paramRef") else None
-                    params = self._params.collect(kind, ref, attributes.namespace)
+                    params = await self._params.collect(kind, ref, attributes.namespace)
                 except (BadParams, kemu_errors.ApiError) as error:
                     why = f"failed to configure binding: {error}"
                     problems.append(Problem(name, binding.metadata.name, why, is_ignored=is_ignored))
@@ -304,7 +305,7 @@ class MutatingPolicies(_Policies):
             policy = use.policy.policy
             is_ignored = policy.spec.failurePolicy == IGNORE
             try:
-                changed = self._mutate(use, attributes, namespace, invocations)
+                changed = await self._mutate(use, attributes, namespace, invocations)
             except (Failed, OutOfBudget, mutations.BadMutation) as error:
                 name = use.binding.metadata.name
                 problems.append(Problem(policy.metadata.name, name, str(error), "Invalid", is_ignored))
@@ -318,7 +319,7 @@ class MutatingPolicies(_Policies):
         if failed:
             raise _failed(failed, attributes)
 
-    def _mutate(
+    async def _mutate(
         self,
         use: Use,
         attributes: Attributes,
@@ -327,6 +328,7 @@ class MutatingPolicies(_Policies):
     ) -> bool:
         """Whether the object is another one. Raises Failed, OutOfBudget and BadMutation."""
         spec = use.policy.policy.spec
+        await versions.prepare(attributes, use.matched)
         values = self._conditions.values(attributes, use.matched, use.params, namespace)
         if spec.matchConditions and not self._conditions.match(
             spec.matchConditions, use.policy.conditions, values, fails=spec.failurePolicy != IGNORE
@@ -338,9 +340,11 @@ class MutatingPolicies(_Policies):
             return False
         changed = False
         for mutation in spec.mutations:
-            activation = Activation(use.policy.compiled, {**values, "object": attributes.plain}, BUDGET)
+            await versions.prepare(attributes, use.matched)
+            obj, _ = attributes.seen(use.matched)
+            activation = Activation(use.policy.compiled, {**values, "object": obj}, BUDGET)
             activation.with_variables()
-            changed |= mutations.mutate(mutation, activation, attributes)
+            changed |= await mutations.mutate(mutation, activation, attributes, use.matched)
         return changed
 
 

@@ -8,8 +8,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from kemu.emulated.apiserver.admission.external.attributes import Attributes
-from kemu.emulated.apiserver.admission.external.matching import Matched
+from kemu.emulated.apiserver.admission.external.attributes import Attributes, Matched
 from kemu.errors import KemuError
 
 T = TypeVar("T")
@@ -51,8 +50,9 @@ def request(attributes: Attributes, matched: Matched, uid: str) -> dict[str, Any
     if attributes.user.groups:
         user["groups"] = list(attributes.user.groups)
     as_kind = {"group": group, "version": version, "kind": kind}
-    if (matched.group, matched.version) != (attributes.group, attributes.version):
+    if attributes.differs(matched):
         as_kind = {"group": matched.group, "version": matched.version, "kind": kind}
+    obj, old = attributes.seen(matched)
     found: dict[str, Any] = {
         "uid": uid,
         "kind": as_kind,
@@ -61,8 +61,8 @@ def request(attributes: Attributes, matched: Matched, uid: str) -> dict[str, Any
         "requestResource": resource,
         "operation": attributes.operation,
         "userInfo": user,
-        "object": attributes.plain,
-        "oldObject": attributes.old_plain,
+        "object": obj,
+        "oldObject": old,
         "dryRun": attributes.dry_run,
         "options": attributes.options,
     }

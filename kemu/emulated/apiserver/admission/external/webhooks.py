@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver.admission.base import Derived
-from kemu.emulated.apiserver.admission.external import conditions, matching, reviews
-from kemu.emulated.apiserver.admission.external.attributes import Attributes
+from kemu.emulated.apiserver.admission.external import conditions, matching, reviews, versions
+from kemu.emulated.apiserver.admission.external.attributes import Attributes, Matched
 from kemu.emulated.apiserver.admission.external.hooks import Hooks
-from kemu.emulated.apiserver.admission.external.matching import Matched, Selectors
+from kemu.emulated.apiserver.admission.external.matching import Selectors
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.apiserver.webhooks.clients import BadClient, CallFailed, WebhookClient
 from kemu.emulated.objects.conversion import convert, json_operations, sizes
@@ -135,7 +135,7 @@ class Webhooks:
         try:
             answer = await self._ask(webhook, matched, attributes, mutating=True)
             self._settle(webhook, answer, attributes)
-            return _apply(webhook, answer, attributes)
+            return await _apply(webhook, matched, answer, attributes)
         except _CallFailed as error:
             if webhook.message.failurePolicy != IGNORE:
                 raise _failed(webhook, error) from None
@@ -184,6 +184,7 @@ class Webhooks:
         if matched is None or not await self._selectors.admits(message, attributes):
             return None
         if message.matchConditions:
+            await versions.prepare(attributes, matched)
             fails = message.failurePolicy != IGNORE
             if not self._conditions.hold(message.matchConditions, attributes, matched, fails=fails):
                 return None
@@ -202,6 +203,7 @@ class Webhooks:
         if not version:
             why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
             raise _CallFailed(f"could not create admission objects: {why}")
+        await versions.prepare(attributes, matched)
         uid = self._new_uid()
         asked = reviews.request(attributes, matched, uid)
         start_ns = self._env.clock.now_ns()
@@ -255,11 +257,11 @@ class Webhooks:
             raise _denied(webhook.name, answer.status)
 
 
-def _apply(webhook: Webhook, answer: reviews.Answer, attributes: Attributes) -> bool:
+async def _apply(webhook: Webhook, matched: Matched, answer: reviews.Answer, attributes: Attributes) -> bool:
     """Change the object as the webhook wants; whether that changes anything. Raises :class:`kemu.errors.ApiError`."""
     if answer.changed is None and not answer.patch:
         return False
-    before = attributes.plain
+    before, _ = attributes.seen(matched)
     if before is None or attributes.obj is None:
         why = "attempted to modify the object, which is not supported for this operation"
         raise internal(f'admission webhook "{webhook.name}" {why}')
@@ -271,6 +273,7 @@ def _apply(webhook: Webhook, answer: reviews.Answer, attributes: Attributes) -> 
             after = patched(before, answer.patch)
         except json_operations.DoesNotApply as error:
             raise internal(str(error)) from None
+    after = await versions.back(attributes, matched, after)
     return replace(attributes, after, f'admission webhook "{webhook.name}"')
 
 

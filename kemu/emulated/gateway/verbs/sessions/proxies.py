@@ -7,6 +7,7 @@ Mirrors ``ResourceLocation`` of ``pkg/registry/core/pod`` and ``pkg/registry/cor
 from __future__ import annotations
 
 from kemu.emulated.gateway.answers.responses import Response
+from kemu.emulated.gateway.verbs import admissions
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.sessions import consoles, pages
 from kemu.emulated.gateway.verbs.sessions.requests import SIMULATED, Sessions, not_implemented
@@ -18,6 +19,7 @@ from kemu.messages.v1 import api_pb2
 
 async def answer(call: Call, sessions: Sessions) -> Response:
     await call.require(call.request.info.verb, "proxy")
+    await admissions.connect(call)
     name, port = _name_and_port(call.path.name)
     if call.path.resource == "services":
         pod = await _of_service(call, name)

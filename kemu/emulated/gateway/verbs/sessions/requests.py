@@ -15,7 +15,7 @@ from kemu.emulated.gateway.answers import websockets
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.answers.websockets import WebSocket
 from kemu.emulated.gateway.backends import Refused
-from kemu.emulated.gateway.verbs import logs
+from kemu.emulated.gateway.verbs import admissions, logs
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.sessions import commands, consoles, ports, spdy
 from kemu.emulated.gateway.verbs.sessions.places import Places
@@ -67,6 +67,7 @@ async def attach(call: Call, sessions: Sessions) -> Response:
 
 async def _command(call: Call, sessions: Sessions, kind: str) -> Response:
     await call.require("create", call.path.subresource)
+    await admissions.connect(call)
     pod = await logs.pod_of(call)
     query = call.request.query
     container = logs.container_of(pod, query.text("container"))
@@ -127,6 +128,7 @@ def _attached(
 async def forward(call: Call, sessions: Sessions) -> Response:
     """Port-forward."""
     await call.require("create", call.path.subresource)
+    await admissions.connect(call)
     pod = await logs.pod_of(call)
     if "upgrade" not in call.request.headers:
         raise BadRequest("Upgrade request required")
