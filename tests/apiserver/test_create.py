@@ -192,7 +192,8 @@ def test_kinds_without_namespace_have_none() -> None:
         created.metadata.labels["x"] = "y"
         updated = await cluster.client.update(created)
         assert (updated.metadata.namespace, updated.metadata.labels["x"]) == ("", "y")
-        patched = await cluster.client.patch("nodes", "n1", "", {"metadata": {"namespace": "other", "labels": {"x": "z"}}})
+        change = {"metadata": {"namespace": "other", "labels": {"x": "z"}}}
+        patched = await cluster.client.patch("nodes", "n1", "", change)
         assert (patched.metadata.namespace, patched.metadata.labels["x"]) == ("", "z")
 
     run(main)

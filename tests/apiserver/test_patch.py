@@ -420,7 +420,7 @@ def test_a_patch_is_applied_or_refused_whatever_it_is(patch: Any, kind: int) -> 
 
 
 def test_a_patch_moves_nothing_to_another_namespace() -> None:
-    """``applyPatchToCurrentObject`` of endpoints/handlers: another namespace is refused, none is that of the request."""
+    """``applyPatchToCurrentObject`` of endpoints/handlers: another one is refused, none is that of the request."""
 
     async def main(cluster: Cluster) -> None:
         await cluster.client.create(pod("a"))
