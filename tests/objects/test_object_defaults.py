@@ -271,3 +271,17 @@ def test_label_keys_become_requirements() -> None:
     without, with_selector = pod["topologySpreadConstraints"]
     assert "labelSelector" not in without
     assert with_selector["labelSelector"] == {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}
+
+
+def test_fields_of_the_pod_in_volumes_are_of_v1_and_tokens_live_an_hour() -> None:
+    item = {"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}
+    sources = [{"downwardAPI": {"items": [item]}}, {"serviceAccountToken": {"path": "token"}}]
+    volumes = [{"name": "a", "downwardAPI": {"items": [item]}}, {"name": "b", "projected": {"sources": sources}}]
+    spec = {"containers": [{"name": "c", "image": "i"}], "volumes": volumes}
+    first, second = defaulted("Pod", "v1", spec=spec)["spec"]["volumes"]
+    complete = {"path": "name", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
+    assert first["downwardAPI"] == {"items": [complete], "defaultMode": 420}
+    assert second["projected"]["sources"] == [
+        {"downwardAPI": {"items": [complete]}},
+        {"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}},
+    ]
