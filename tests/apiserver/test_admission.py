@@ -12,7 +12,7 @@ from kemu.emulated.apiserver import admission
 from kemu.emulated.apiserver.admission import pod_tolerations, toleration_sets
 from kemu.emulated.objects.conversion import convert
 from kemu.messages.k8s import core_v1_pb2, node_v1_pb2
-from tests.apiserver.apiserver_cluster import Cluster, pod, priority_class, refusal, run
+from tests.apiserver.apiserver_cluster import Cluster, node, pod, priority_class, refusal, run
 
 
 def namespace(name: str) -> core_v1_pb2.Namespace:
@@ -211,6 +211,30 @@ def test_plugins_can_be_left_out() -> None:
         assert not created.spec.HasField("priority")
 
     run(main, servers=({"admission": []},))
+
+
+# Node taints ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+def test_new_nodes_take_no_pods_yet_where_the_plugin_is_on(is_on: bool) -> None:
+    """``Admit`` of plugin/pkg/admission/nodetaint: on creation alone, and once."""
+
+    async def main(cluster: Cluster) -> None:
+        new = node("n1")
+        new.spec.taints.add(key="node.kubernetes.io/not-ready", effect="NoExecute")
+        created = await cluster.client.create(new)
+        taints = [(taint.key, taint.effect) for taint in created.spec.taints]
+        added = [("node.kubernetes.io/not-ready", "NoSchedule")] * is_on
+        assert taints == [("node.kubernetes.io/not-ready", "NoExecute"), *added]
+        again = node("n2")
+        again.spec.CopyFrom(created.spec)
+        again = await cluster.client.create(again)
+        assert again.spec == created.spec
+        again.spec.ClearField("taints")
+        assert not (await cluster.client.update(again)).spec.taints
+
+    run(main, servers=({"admission": [*admission.DEFAULT_ON, "TaintNodesByCondition"]},) if is_on else ({},))
 
 
 # Pod toleration restriction -------------------------------------------------------------------------------------------

@@ -8,7 +8,8 @@ import grpc
 import pytest
 
 from kemu import errors
-from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import apps_v1_pb2, coordination_v1_pb2, core_v1_pb2
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import EPOCH_UNIX_S
 from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, priority_class, refusal, run
@@ -188,6 +189,13 @@ def test_kinds_without_namespace_have_none() -> None:
         assert created.metadata.namespace == ""
         assert created.status.allocatable["cpu"].string == "4", "a node brings its status along"
         assert created.metadata.generation == 0
+        created.metadata.namespace = "default"
+        created.metadata.labels["x"] = "y"
+        updated = await cluster.client.update(created)
+        assert (updated.metadata.namespace, updated.metadata.labels["x"]) == ("", "y")
+        change = {"metadata": {"namespace": "other", "labels": {"x": "z"}}}
+        patched = await cluster.client.patch("nodes", "n1", "", change)
+        assert (patched.metadata.namespace, patched.metadata.labels["x"]) == ("", "z")
 
     run(main)
 
@@ -269,3 +277,27 @@ def test_fields_that_kemu_does_not_simulate_are_refused() -> None:
         await cluster.client.create(pod("a", containers=containers))
 
     run(main)
+
+
+def test_templates_of_claims_are_checked_as_claims() -> None:
+    """``validateVolumeClaimTemplates`` of pkg/apis/apps/validation: on creation alone."""
+
+    async def main(cluster: Cluster) -> None:
+        spec = {"serviceName": "a", "selector": {"matchLabels": {"app": "a"}}, "volumeClaimTemplates": [CLAIM]}
+        template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        manifest = {"metadata": {"name": "a", "namespace": "default"}, "spec": {**spec, "template": template}}
+        new = convert.from_json(apps_v1_pb2.StatefulSet, manifest)
+        assert (await cluster.client.create(new)).spec.volumeClaimTemplates[0].spec.volumeMode == "Filesystem"
+        new.metadata.name = "b"
+        new.spec.volumeClaimTemplates[0].spec.ClearField("accessModes")
+        error = await refusal(errors.Invalid, cluster.client.create(new), cluster)
+        text = "spec.volumeClaimTemplates[0].spec.accessModes: Required value: at least 1 access mode is required"
+        assert str(error) == f'StatefulSet.apps "b" is invalid: {text}'
+
+    run(main)
+
+
+CLAIM = {
+    "metadata": {"name": "data"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}

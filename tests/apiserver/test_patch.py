@@ -417,3 +417,17 @@ def test_a_patch_is_applied_or_refused_whatever_it_is(patch: Any, kind: int) -> 
         return
     defaults.apply(obj)
     kinds.validate_update(obj, convert.from_json(core_v1_pb2.Pod, BASE))
+
+
+def test_a_patch_moves_nothing_to_another_namespace() -> None:
+    """``applyPatchToCurrentObject`` of endpoints/handlers: another one is refused, none is that of the request."""
+
+    async def main(cluster: Cluster) -> None:
+        await cluster.client.create(pod("a"))
+        change = cluster.client.patch("pods", "a", "default", {"metadata": {"namespace": "other"}})
+        error = await refusal(errors.BadRequest, change, cluster)
+        assert str(error) == "the namespace of the provided object does not match the namespace sent on the request"
+        patched = await cluster.client.patch("pods", "a", "default", {"metadata": {"namespace": None}})
+        assert patched.metadata.namespace == "default"
+
+    run(main)

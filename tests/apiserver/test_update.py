@@ -251,3 +251,23 @@ def test_a_suspended_job_may_be_sent_elsewhere_when_it_goes_on() -> None:
         assert [cause.field for cause in error.causes] == ["spec.template"]
 
     run(main)
+
+
+def test_a_client_changes_no_times_of_the_server() -> None:
+    """``BeforeUpdate`` of registry/rest: they are put back, not refused."""
+
+    async def main(cluster: Cluster) -> None:
+        created = await cluster.client.create(pod("a"))
+        stated = created.metadata.creationTimestamp.seconds
+        for part in ("", "status"):
+            new = await cluster.client.get("pods", "a", "default")
+            new.metadata.creationTimestamp.seconds = 1
+            new.metadata.labels["part"] = part or "all"
+            found = await cluster.client.update(new, part)
+            assert found.metadata.creationTimestamp.seconds == stated
+        new.metadata.resourceVersion = found.metadata.resourceVersion
+        new.metadata.deletionTimestamp.seconds = 1
+        error = await refusal(errors.Invalid, cluster.client.update(new), cluster)
+        assert {cause.field for cause in error.causes} == {"metadata.deletionTimestamp"}
+
+    run(main)

@@ -213,6 +213,11 @@ def test_controllers() -> None:
     stateful_set = defaulted("StatefulSet", "apps/v1", spec={"template": TEMPLATE})["spec"]
     assert stateful_set["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
     assert stateful_set["podManagementPolicy"] == "OrderedReady"
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}}
+    made = defaulted("StatefulSet", "apps/v1", spec={"template": TEMPLATE, "volumeClaimTemplates": [claim]})["spec"]
+    assert made["volumeClaimTemplates"] == [
+        {**claim, "spec": {"volumeMode": "Filesystem"}, "status": {"phase": "Pending"}}
+    ]
 
     job = defaulted("Job", "batch/v1", spec={"template": TEMPLATE})["spec"]
     assert (job["parallelism"], job["completions"], job["backoffLimit"]) == (1, 1, 6)
@@ -275,3 +280,17 @@ def test_label_keys_become_requirements() -> None:
     without, with_selector = pod["topologySpreadConstraints"]
     assert "labelSelector" not in without
     assert with_selector["labelSelector"] == {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]}
+
+
+def test_fields_of_the_pod_in_volumes_are_of_v1_and_tokens_live_an_hour() -> None:
+    item = {"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}
+    sources = [{"downwardAPI": {"items": [item]}}, {"serviceAccountToken": {"path": "token"}}]
+    volumes = [{"name": "a", "downwardAPI": {"items": [item]}}, {"name": "b", "projected": {"sources": sources}}]
+    spec = {"containers": [{"name": "c", "image": "i"}], "volumes": volumes}
+    first, second = defaulted("Pod", "v1", spec=spec)["spec"]["volumes"]
+    complete = {"path": "name", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
+    assert first["downwardAPI"] == {"items": [complete], "defaultMode": 420}
+    assert second["projected"]["sources"] == [
+        {"downwardAPI": {"items": [complete]}},
+        {"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}},
+    ]

@@ -186,6 +186,14 @@ def test_an_api_server_alone(folder: Path, tmp_path: Path) -> None:
         made = server.ask("/api/v1/namespaces/default/pods", ADMIN, pod)
         assert "volumes" not in made["spec"]
 
+        # Nothing acts on what is stored: what kemu does not simulate is stored, too. New nodes are not ready.
+        claims = [{"name": "gpu", "resourceClaimName": "c"}]
+        pod = {"metadata": {"name": "claims"}, "spec": {**pod["spec"], "resourceClaims": claims}}
+        made = server.ask("/api/v1/namespaces/default/pods", ADMIN, pod)
+        assert made["spec"]["resourceClaims"] == claims
+        node = server.ask("/api/v1/nodes", ADMIN, {"metadata": {"name": "n1"}})
+        assert [taint["key"] for taint in node["spec"]["taints"]] == ["node.kubernetes.io/not-ready"]
+
         # Tokens of accounts are signed with the key that was given, in the name that was given.
         account = {"metadata": {"name": "a"}}
         server.ask("/api/v1/namespaces/default/serviceaccounts", ADMIN, account)
@@ -268,12 +276,12 @@ def test_wrong_flags_are_told(tmp_path: Path) -> None:
 def test_flags_decide_about_admission_and_authorization(capsys: pytest.CaptureFixture[str]) -> None:
     usual = servers.made_of(flags.parse([])).api_servers
     assert usual.authorization == ["AlwaysAllow"]
-    assert usual.enable_admission_plugins == ["ServiceAccount"]
+    assert usual.enable_admission_plugins == ["ServiceAccount", "TaintNodesByCondition"]
     assert usual.disable_admission_plugins == []
     words = ["--disable-admission-plugins=ServiceAccount,Priority,PodSecurity", "--authorization-mode=RBAC,Webhook"]
     stated = servers.made_of(flags.parse(words)).api_servers
     assert stated.authorization == ["RBAC"]
-    assert stated.enable_admission_plugins == []
+    assert stated.enable_admission_plugins == ["TaintNodesByCondition"]
     assert stated.disable_admission_plugins == ["Priority"]
     told = capsys.readouterr().err
     assert "--authorization-mode=Webhook" in told

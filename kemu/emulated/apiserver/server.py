@@ -48,6 +48,7 @@ DEFAULTS: dict[str, Any] = {
     "record_store": False,  # log what the store does, in place of one that cannot: a real etcd
     "cache_lag_s": 0.0,  # hold news from the store back for so long: stale reads
     "admission": list(admission.DEFAULT_ON),
+    "stores_unsimulated": False,  # store the fields that kemu does not simulate, instead of refusing them
     "lives": [],  # how pods live that do not say
     "authorization": list(authorizers.DEFAULT_MODES),  # modes: who may do what
     "users": {},  # by name their groups and roles, of those whom the scenario acts as
@@ -102,6 +103,7 @@ class ApiServer:
         self.registry = variants.choose(Registry, varied)(env, self.storage, self.cache, chain, self.kinds)
         if settings["lives"]:
             self.registry.lives = Lives(env, settings["lives"])
+        self.registry.refuses_unsimulated = not settings["stores_unsimulated"]
         chain.attach(Host(env, self.registry.write_status, settings["limited_resources"]))
         self.kinds.on_end = self.fanout.end_kind
         self.kinds.collect = self._collect

@@ -87,7 +87,7 @@ _CONVERSION_HOOK = Record(
         ),
     }
 )
-CALL, REFUSE = "call", "refuse"
+CALL, REFUSE, STORE = "call", "refuse", "store"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +143,12 @@ class ApiServers:
         "kemu up.",
         REFUSE,
     )
+    unsimulated_fields: str = setting(
+        Choice((REFUSE, STORE)),
+        "Fields of objects that kemu does not simulate: refused, or stored, as by the API server of kemu "
+        "envtest-assets, where nothing acts on them.",
+        REFUSE,
+    )
     services: dict[str, int] = setting(
         MapOf(Whole(1, 65535)),
         "Ports of this machine where processes listen for webhooks' Services, by NAMESPACE/NAME.",
@@ -182,6 +188,7 @@ class ApiServers:
             "hooks": [*self.admission_hooks],
             "conversion_hooks": [*self.conversion_hooks],
             "services": {**self.services},
+            "stores_unsimulated": self.unsimulated_fields == STORE,
         }
         reading, mutating = self.max_requests_in_flight, self.max_mutating_requests_in_flight
         if reading is not None or mutating is not None:

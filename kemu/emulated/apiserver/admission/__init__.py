@@ -4,6 +4,7 @@
     anti_affinity_topologies       LimitPodHardAntiAffinityTopology: required anti-affinity by node only; off by default
     node_restrictions              NodeRestriction: a kubelet changes its own Node and the pods on it
     ingresses                      DefaultIngressClass
+    node_taints                    TaintNodesByCondition: new nodes get the taint not-ready; off by default
     limit_ranges                   LimitRanger: defaults and bounds of what containers, pods and claims ask for
     priority                       Priority: class name → value and preemption policy; one global default
     tolerations                    DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
@@ -47,6 +48,7 @@ from kemu.emulated.apiserver.admission.ingresses import DefaultIngressClass
 from kemu.emulated.apiserver.admission.limit_ranges import LimitRanger
 from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
+from kemu.emulated.apiserver.admission.node_taints import TaintNodesByCondition
 from kemu.emulated.apiserver.admission.pod_tolerations import PodTolerationRestriction
 from kemu.emulated.apiserver.admission.priority import Priority
 from kemu.emulated.apiserver.admission.quotas.plugin import ResourceQuota
@@ -66,6 +68,7 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "LimitRanger": LimitRanger,
     "ServiceAccount": ServiceAccount,
     "NodeRestriction": NodeRestriction,
+    "TaintNodesByCondition": TaintNodesByCondition,
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
     "PodTolerationRestriction": PodTolerationRestriction,
@@ -78,9 +81,9 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
 }
 """In the order in which they run."""
 OFF_IN_KUBERNETES = ("LimitPodHardAntiAffinityTopology", "PodTolerationRestriction", "ExtendedResourceToleration")
-DEFAULT_OFF = (*OFF_IN_KUBERNETES, "ServiceAccount")
-"""The last one is on in Kubernetes. Pods of a scenario need no accounts, as none of their containers calls the API
-server."""
+DEFAULT_OFF = (*OFF_IN_KUBERNETES, "ServiceAccount", "TaintNodesByCondition")
+"""The last two are on in Kubernetes. Pods of a scenario need no accounts, as none of their containers calls the API
+server; its nodes are there, and ready, from the beginning."""
 DEFAULT_ON = tuple(name for name in PLUGINS if name not in DEFAULT_OFF)
 
 

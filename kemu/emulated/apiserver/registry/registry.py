@@ -91,6 +91,8 @@ class Registry:
         self._admission = admission
         self.lives: Lives | None = None
         """How pods live that do not say; None: a scenario states nothing."""
+        self.refuses_unsimulated = True
+        """Refuse what kemu does not simulate. Nothing depends on it where nothing acts on what is stored."""
 
     def unix_now_ns(self) -> int:
         """For timestamps in objects."""
@@ -130,7 +132,7 @@ class Registry:
             if strategy.custom is not None:
                 await self.kinds.settle(strategy.custom, metadata.name)
                 strategy.custom.complete(obj)
-            unbuilt = refusals.in_object(obj)
+            unbuilt = refusals.in_object(obj) if self.refuses_unsimulated else []
             defaults.apply(obj)
             if by is None or not by.is_tracked:
                 metadata.ClearField("managedFields")
@@ -266,8 +268,8 @@ class Registry:
         obj, subresource, by, namespace = argument
         new = type(obj)()
         new.CopyFrom(obj)
-        if namespace and not new.metadata.namespace:
-            new.metadata.namespace = namespace
+        if new.metadata.namespace != namespace:
+            place(strategy.resource, new.metadata, namespace)
         return self._replaced(strategy, entry, new, subresource, by)
 
     def _replaced(
@@ -300,7 +302,8 @@ class Registry:
             if strategy.subresources[subresource].defaults or (by is not None and by.is_tracked):
                 defaults.apply(new)
         else:
-            unbuilt = refusals.in_object(new)
+            if self.refuses_unsimulated:
+                unbuilt = refusals.in_object(new)
             defaults.apply(new)
         if tracked_by is not None:
             applies.track(resource, subresource, new, old, tracked_by, self.unix_now_ns())
@@ -438,7 +441,7 @@ class Registry:
         request, patch, by = argument
         resource = strategy.resource
         new = resource.message.FromString(entry.value)
-        old_name, uid = new.metadata.name, new.metadata.uid
+        old_name, namespace, uid = new.metadata.name, new.metadata.namespace, new.metadata.uid
         wanted = request.preconditions
         if wanted.uid != uid and wanted.uid and not self.has_uid(wanted.uid, uid):
             raise errors.wrong_uid(resource, entry.key, old_name, wanted.uid, uid)
@@ -452,6 +455,8 @@ class Registry:
             patches.merge_message(new, patch[0])
         else:
             patch.apply(resource, new)
+        if new.metadata.namespace != namespace:
+            place(resource, new.metadata, namespace)
         if new.metadata.name != old_name:
             raise kemu_errors.BadRequest(
                 f"the name of the object ({new.metadata.name}) does not match the name on the URL ({old_name})"
@@ -910,12 +915,13 @@ def place(resource: resources.Resource, metadata: meta_v1_pb2.ObjectMeta, namesp
 
 
 def _keep_system_fields(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta) -> None:
-    """What only the server sets stays; what a client sent in its place is judged by validation."""
+    """What only the server sets stays (``BeforeUpdate``). Times that a client sent in their place are not looked at;
+    what else it sent is judged by validation."""
     for field in ("uid", "deletionGracePeriodSeconds"):
         if not new.HasField(field) and old.HasField(field):
             setattr(new, field, getattr(old, field))
     for field in ("creationTimestamp", "deletionTimestamp"):
-        if not new.HasField(field) and old.HasField(field):
+        if old.HasField(field):
             getattr(new, field).CopyFrom(getattr(old, field))
     if old.HasField("generation"):
         new.generation = old.generation

@@ -27,6 +27,7 @@ from kemu.messages.k8s import (
     apiextensions_v1_pb2,
     authentication_v1_pb2,
     certificates_v1_pb2,
+    core_v1_pb2,
     meta_v1_pb2,
     resource_v1_pb2,
 )
@@ -112,6 +113,9 @@ def read_fields(message: Message, data: dict[str, Any], table: Table, place: Pla
             setter(message, value, (place, name), reader)
 
 
+_CLAIM = core_v1_pb2.PersistentVolumeClaim.DESCRIPTOR
+
+
 @lru_cache(None)
 def table_of(descriptor: Descriptor) -> Table:
     table: Table = {}
@@ -121,7 +125,15 @@ def table_of(descriptor: Descriptor) -> Table:
                 table[name] = _inline_setter(field.name, setter)
         else:
             table[field.json_name] = _setter(field)
+    if descriptor is _CLAIM:
+        # Within another object, a template of a StatefulSet, too: what they say is not looked at.
+        table["apiVersion"] = table["kind"] = _skip_text
     return table
+
+
+def _skip_text(message: Message, value: Json, place: Place, reader: Reader) -> None:
+    if not isinstance(value, str):
+        reader.problem(place, f"must be a string, not {kind_of(value)}")
 
 
 def _inline_setter(field_name: str, setter: Setter) -> Setter:

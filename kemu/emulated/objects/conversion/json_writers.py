@@ -18,6 +18,7 @@ from kemu.emulated.objects.conversion import descriptors, go_json
 from kemu.emulated.objects.plain import Json
 from kemu.messages.k8s import (
     apiextensions_v1_pb2,
+    apps_v1_pb2,
     authentication_v1_pb2,
     certificates_v1_pb2,
     core_v1_pb2,
@@ -76,6 +77,7 @@ def _writer(field: FieldDescriptor) -> Writer:
 
 
 _CUSTOM = apiextensions_v1_pb2.CustomObject.DESCRIPTOR
+_CLAIM_TEMPLATES = apps_v1_pb2.StatefulSetSpec.DESCRIPTOR.fields_by_name["volumeClaimTemplates"]
 
 
 def _write_content(value: bytes, data: dict[str, Any]) -> None:
@@ -88,6 +90,8 @@ def _write_nothing(value: str, data: dict[str, Any]) -> None:
 
 def converter(field: FieldDescriptor) -> Callable[[Any], Any] | None:
     """A function from the value of a field to JSON; None where both are the same."""
+    if field is _CLAIM_TEMPLATES:
+        return _plain_claim_template
     if field.message_type is not None:
         convert: Callable[[Any], Any] = PLAIN.get(field.message_type.full_name, _to_json)
         return convert
@@ -100,6 +104,11 @@ def _to_json(message: Message) -> dict[str, Any]:
     data: dict[str, Any] = {}
     write_fields(message, data)
     return data
+
+
+def _plain_claim_template(message: core_v1_pb2.PersistentVolumeClaim) -> dict[str, Any]:
+    """The only objects within another one that have a kind (``Convert_apps_StatefulSetSpec_To_v1_StatefulSetSpec``)."""
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim"} | _to_json(message)
 
 
 def _plain_bytes(value: bytes) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kemu.emulated.objects.defaulting import pods, shared
+from kemu.emulated.objects.defaulting import pods, shared, storage
 from kemu.messages.k8s import apps_v1_pb2
 
 
@@ -44,6 +44,8 @@ def _default_stateful_set(stateful_set: apps_v1_pb2.StatefulSet) -> None:
     for name in ("whenDeleted", "whenScaled"):
         if not getattr(retention, name):
             setattr(retention, name, "Retain")
+    for claim in spec.volumeClaimTemplates:
+        storage.default_claim(claim)
 
 
 def _default_daemon_set(daemon_set: apps_v1_pb2.DaemonSet) -> None:

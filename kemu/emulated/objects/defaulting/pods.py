@@ -92,8 +92,7 @@ def _default_container(container: core_v1_pb2.Container | core_v1_pb2.EphemeralC
         if not port.protocol:
             port.protocol = "TCP"
     for variable in container.env:
-        if variable.valueFrom.HasField("fieldRef") and not variable.valueFrom.fieldRef.apiVersion:
-            variable.valueFrom.fieldRef.apiVersion = "v1"
+        _default_field(variable.valueFrom)
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
         if container.HasField(name):
             _default_probe(getattr(container, name))
@@ -130,6 +129,11 @@ def _default_http_get(handler: core_v1_pb2.ProbeHandler) -> None:
             handler.httpGet.scheme = "HTTP"
 
 
+def _default_field(user: core_v1_pb2.EnvVarSource | core_v1_pb2.DownwardAPIVolumeFile) -> None:
+    if user.HasField("fieldRef") and not user.fieldRef.apiVersion:
+        user.fieldRef.apiVersion = "v1"
+
+
 def _default_volume(volume: core_v1_pb2.Volume) -> None:
     source = volume.volumeSource
     if not source.ListFields():
@@ -138,6 +142,14 @@ def _default_volume(volume: core_v1_pb2.Volume) -> None:
     for name in ("secret", "configMap", "downwardAPI", "projected"):
         if source.HasField(name) and not getattr(source, name).HasField("defaultMode"):
             getattr(source, name).defaultMode = 0o644
+    for item in source.downwardAPI.items:
+        _default_field(item)
+    for projection in source.projected.sources:
+        for item in projection.downwardAPI.items:
+            _default_field(item)
+        token = projection.serviceAccountToken
+        if projection.HasField("serviceAccountToken") and not token.HasField("expirationSeconds"):
+            token.expirationSeconds = 60 * 60
     if source.HasField("hostPath") and not source.hostPath.HasField("type"):
         source.hostPath.type = ""
     if source.HasField("image") and not source.image.pullPolicy:

@@ -16,7 +16,7 @@ def default_claim_spec(spec: core_v1_pb2.PersistentVolumeClaimSpec) -> None:
         spec.volumeMode = "Filesystem"
 
 
-def _default_claim(claim: core_v1_pb2.PersistentVolumeClaim) -> None:
+def default_claim(claim: core_v1_pb2.PersistentVolumeClaim) -> None:
     default_claim_spec(claim.spec)
     if not claim.status.phase:
         claim.status.phase = "Pending"
@@ -53,7 +53,7 @@ def _default_driver(driver: storage_v1_pb2.CSIDriver) -> None:
 
 
 FILL: dict[type[Message], Callable[[Any], None]] = {
-    core_v1_pb2.PersistentVolumeClaim: _default_claim,
+    core_v1_pb2.PersistentVolumeClaim: default_claim,
     core_v1_pb2.PersistentVolume: _default_volume,
     storage_v1_pb2.StorageClass: _default_class,
     storage_v1_pb2.CSIDriver: _default_driver,

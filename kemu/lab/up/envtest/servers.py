@@ -123,6 +123,7 @@ def _api_servers(read: Flags) -> Mapping[str, Any]:
             _tell(f"the admission plugin {name}")
     return {
         "webhooks": "call",
+        "unsimulatedFields": "store",
         "authorization": modes or [authorizers.ALWAYS_ALLOW],
         "disableAdmissionPlugins": [name for name in admission.DEFAULT_ON if name not in on],
         "enableAdmissionPlugins": [name for name in admission.DEFAULT_OFF if name in on],

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources, selectors
-from kemu.emulated.objects.validation import checks
+from kemu.emulated.objects.validation import checks, storage
 from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invalid, required
 from kemu.emulated.objects.validation.metadata import check_label_selector
 from kemu.emulated.objects.validation.pod_specs import templates
@@ -57,6 +57,13 @@ def _check_workload(workload: Workload, found: list[Cause]) -> None:
         _check_strategy(spec.strategy, found)
         _check_amounts(spec, ("minReadySeconds",), found)
     _check_amounts(spec, ("revisionHistoryLimit", "progressDeadlineSeconds"), found)
+
+
+def _check_stateful_set(stateful_set: apps_v1_pb2.StatefulSet, found: list[Cause]) -> None:
+    """On creation; templates that were stored in older times stay valid."""
+    for index, claim in enumerate(stateful_set.spec.volumeClaimTemplates):
+        storage.check_claim_spec(claim.spec, f"spec.volumeClaimTemplates[{index}].spec", found)
+    _check_workload(stateful_set, found)
 
 
 def _check_amounts(spec: Message, fields: tuple[str, ...], found: list[Cause]) -> None:
@@ -120,7 +127,7 @@ def _check_controller_revision_update(
 RULES = {
     apps_v1_pb2.ReplicaSet: Rules(_check_workload, _check_workload_update),
     apps_v1_pb2.Deployment: Rules(_check_workload, _check_workload_update),
-    apps_v1_pb2.StatefulSet: Rules(_check_workload, _check_workload_update),
+    apps_v1_pb2.StatefulSet: Rules(_check_stateful_set, _check_workload_update),
     apps_v1_pb2.DaemonSet: Rules(_check_workload, _check_workload_update),
     apps_v1_pb2.ControllerRevision: Rules(update=_check_controller_revision_update),
 }
