@@ -145,7 +145,7 @@ class Requests:
         """Ask admission from outside about what stores nothing. Raises :class:`kemu.errors.ApiError`."""
         external = self._admission.external
         response = api_pb2.AdmitResponse()
-        if external is None or not external.is_there:
+        if external is None or not any(external.sources):
             return response
         plain = json.loads(request.object)
         obj, _ = convert.partial_json(CustomObject, plain)

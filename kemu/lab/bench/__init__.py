@@ -5,7 +5,7 @@
 
 cells          what cells of a sweep on a large cluster cost, set up one by one and from one set-up
 clients        real clients of `kemu up`, beside the same clients of a real API server
-counters       what a part of a run does, counted without a look at the clock
+counters       counts what a part of a run does: calls, messages, parses
 explorations   how many runs of a small race a core carries out in a second, as a worker of ``kemu explore`` does
 gateways       what clients of the REST API get: `kemu up` in a process of its own, clients in another
 run_logs       what commands cost that read the log of a long run: the trace of one pod with and without the index

@@ -27,7 +27,8 @@ class Access:
         cluster, user = document["clusters"][0]["cluster"], document["users"][0]["user"]
         self._url = urllib.parse.urlsplit(cluster["server"])
         self._context = _context(cluster, user) if self._url.scheme == "https" else None
-        self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        # Who says who it is has managed fields, on either side.
+        self._headers = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": "bench/1.0"}
         if "token" in user:
             self._headers["Authorization"] = f"Bearer {user['token']}"
 

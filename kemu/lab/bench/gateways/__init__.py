@@ -1,5 +1,5 @@
-"""What clients of the REST API get: `kemu up` in a process of its own, clients in another.
+"""What clients of the REST API get: `kemu up` in a process of its own, clients in another; or both in sim, counted.
 
-counts  what one pod of clients costs, counted and not timed
+counts  what a pod costs that clients create and bind
 loads   idle watches, clients that list everything, and what a create takes beside them
 """
