@@ -194,6 +194,16 @@ def test_an_api_server_alone(folder: Path, tmp_path: Path) -> None:
         node = server.ask("/api/v1/nodes", ADMIN, {"metadata": {"name": "n1"}})
         assert [taint["key"] for taint in node["spec"]["taints"]] == ["node.kubernetes.io/not-ready"]
 
+        # Claims in templates have a kind.
+        wanted = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        claim = {"metadata": {"name": "data"}, "spec": wanted}
+        labels = {"matchLabels": {"a": "b"}}
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+        spec = {"serviceName": "s", "selector": labels, "template": template, "volumeClaimTemplates": [claim]}
+        stateful_set = {"metadata": {"name": "s"}, "spec": spec}
+        made = server.ask("/apis/apps/v1/namespaces/default/statefulsets", ADMIN, stateful_set)
+        assert made["spec"]["volumeClaimTemplates"][0]["kind"] == "PersistentVolumeClaim"
+
         # Tokens of accounts are signed with the key that was given, in the name that was given.
         account = {"metadata": {"name": "a"}}
         server.ask("/api/v1/namespaces/default/serviceaccounts", ADMIN, account)

@@ -77,7 +77,7 @@ def _writer(field: FieldDescriptor) -> Writer:
 
 
 _CUSTOM = apiextensions_v1_pb2.CustomObject.DESCRIPTOR
-_CLAIM_TEMPLATES = apps_v1_pb2.StatefulSetSpec.DESCRIPTOR.fields_by_name["volumeClaimTemplates"]
+CLAIM_TEMPLATES = apps_v1_pb2.StatefulSetSpec.DESCRIPTOR.fields_by_name["volumeClaimTemplates"]
 
 
 def _write_content(value: bytes, data: dict[str, Any]) -> None:
@@ -90,7 +90,7 @@ def _write_nothing(value: str, data: dict[str, Any]) -> None:
 
 def converter(field: FieldDescriptor) -> Callable[[Any], Any] | None:
     """A function from the value of a field to JSON; None where both are the same."""
-    if field is _CLAIM_TEMPLATES:
+    if field is CLAIM_TEMPLATES:
         return _plain_claim_template
     if field.message_type is not None:
         convert: Callable[[Any], Any] = PLAIN.get(field.message_type.full_name, _to_json)
