@@ -188,7 +188,8 @@ def test_an_api_server_alone(folder: Path, tmp_path: Path) -> None:
 
         # Nothing acts on what is stored: what kemu does not simulate is stored, too. New nodes are not ready.
         claims = [{"name": "gpu", "resourceClaimName": "c"}]
-        pod = {"metadata": {"name": "claims"}, "spec": {**pod["spec"], "resourceClaims": claims}}
+        containers = [{"name": "c", "image": "i"}]
+        pod = {"metadata": {"name": "claims"}, "spec": {"containers": containers, "resourceClaims": claims}}
         made = server.ask("/api/v1/namespaces/default/pods", ADMIN, pod)
         assert made["spec"]["resourceClaims"] == claims
         node = server.ask("/api/v1/nodes", ADMIN, {"metadata": {"name": "n1"}})
