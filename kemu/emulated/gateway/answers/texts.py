@@ -129,7 +129,7 @@ class _Writer:
             kind, write = _MAP, json_writers.converter(entry)
         elif field.full_name == _FIELDS_V1:
             kind = _FIELDS
-        elif message_type is not None and message_type.full_name not in json_writers.PLAIN:
+        elif message_type is not None and not _is_special(field):
             struct = None if known is None else known.type
             if field.is_repeated and struct is not None:
                 struct = schemas.resolve(struct).element
@@ -154,6 +154,11 @@ _SIMPLE = {
     FieldDescriptor.TYPE_INT32: _NUMBER,
     FieldDescriptor.TYPE_INT64: _NUMBER,
 }
+
+
+def _is_special(field: FieldDescriptor) -> bool:
+    """Whether a field of messages is written in a way of its own."""
+    return field is json_writers.CLAIM_TEMPLATES or field.message_type.full_name in json_writers.PLAIN
 
 
 def _is_empty(message: Message) -> bool:
