@@ -129,7 +129,7 @@ class _Writer:
             kind, write = _MAP, json_writers.converter(entry)
         elif field.full_name == _FIELDS_V1:
             kind = _FIELDS
-        elif message_type is not None and not _is_special(field):
+        elif message_type is not None and not _is_special(field, message_type):
             struct = None if known is None else known.type
             if field.is_repeated and struct is not None:
                 struct = schemas.resolve(struct).element
@@ -156,9 +156,9 @@ _SIMPLE = {
 }
 
 
-def _is_special(field: FieldDescriptor) -> bool:
+def _is_special(field: FieldDescriptor, message_type: Descriptor) -> bool:
     """Whether a field of messages is written in a way of its own."""
-    return field is json_writers.CLAIM_TEMPLATES or field.message_type.full_name in json_writers.PLAIN
+    return field is json_writers.CLAIM_TEMPLATES or message_type.full_name in json_writers.PLAIN
 
 
 def _is_empty(message: Message) -> bool:
