@@ -190,7 +190,7 @@ class Storage:
         if dry_runs.ACTIVE.get():
             return await self._pretend(key, expected)
         txn = rpc_pb2.TxnRequest()
-        txn.compare.add(target=_MOD, key=key, mod_revision=expected)  # _expect, inlined
+        self._expect(txn, key, expected)
         if value is None:
             txn.success.add().request_delete_range.key = key
         else:

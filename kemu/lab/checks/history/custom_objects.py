@@ -13,6 +13,8 @@ from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 _REGISTRY = "/registry/"
 BEGIN = len(_REGISTRY)
 """Where the name of the resource begins in a key."""
+_METADATA = b"\n"
+"""What the bytes of a custom object begin with. A real control plane has other kinds under such keys, and JSON."""
 _NAMED, _LONGEST = 2, 40
 """Fields of a change that are named, and characters of a value that are shown."""
 
@@ -45,7 +47,7 @@ def facts(time_ns: int, key: str, before: bytes | None, value: bytes | None) -> 
     """What a change of the store says. None: the object was, or is, not there."""
     resource, _, name = key.removeprefix(_REGISTRY).partition("/")
     shown = value if value is not None else before
-    if shown is None:
+    if shown is None or not shown.startswith(_METADATA):
         return
     new, old = CustomObject.FromString(shown), CustomObject.FromString(before or b"")
 
