@@ -132,6 +132,7 @@ def _context(made: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> ssl.SSL
 
 
 class _Handler(BaseHTTPRequestHandler):
+    disable_nagle_algorithm = True  # as servers in Go: head and body leave one by one
     server_of: Server
     protocol_version = "HTTP/1.1"
 

@@ -240,7 +240,7 @@ def test_a_past_that_was_forgotten_is_no_end(server: Server) -> None:
     async def main(cluster: Cluster) -> None:
         patch = {"content-type": MERGE}
         version = (await cluster.http.get(V2)).json()["metadata"]["resourceVersion"]
-        watch = asyncio.create_task(events(cluster, V2, 5))
+        watch = asyncio.create_task(events(cluster, V2, 2))
         await asyncio.sleep(0.3)
         for port in range(1, 21):
             content = json.dumps({"spec": {"port": port}})
