@@ -78,7 +78,9 @@ def test_a_mistake_gets_the_usage_of_its_command_and_the_nearest_word(
 
 def test_an_unknown_command_names_all(capsys: pytest.CaptureFixture[str]) -> None:
     _, _, last = said(capsys, "bogus")
-    assert last.startswith("kemu: no command 'bogus'; there are run, explore, fuzz, hunt, shrink, sweep, explain, replay, ")
+    assert last.startswith(
+        "kemu: no command 'bogus'; there are run, explore, fuzz, hunt, shrink, sweep, explain, replay, "
+    )
 
 
 def test_no_command_of_kemu_is_said_to_be_kubectls() -> None:
