@@ -111,12 +111,22 @@ def run(wanted: Sequence[str], jobs: int, runs: Path) -> int:
             found["nodes"] = len(experiment.scenario.nodes)
         else:
             found = results_of(experiment, runs / name, jobs)
-        if catalogue.results(name).exists() and stored(name)["digest"] == found["digest"]:
-            found |= {key: stored(name)[key] for key in catalogue.REPEATS if key in stored(name)}
+        found |= repeats_kept(name, found["digest"])
         catalogue.write(name, found)
         draw(name, runs / name)
         print(f"{name}: {told(found)}", flush=True)
     return 0
+
+
+def repeats_kept(name: str, digest: str) -> dict[str, Any]:
+    """What was stored of its repeats and still belongs to it; more seeds do not change a repeat on many nodes."""
+    before = stored(name) if catalogue.results(name).exists() else {}
+    kept = {key: before[key] for key in catalogue.REPEATS if key in before}
+    if kept and before["digest"] != digest:
+        kept.pop("real", None)
+        if "large" in kept and kept["large"]["digest"] != catalogue.digest(catalogue.large(name)):
+            kept.pop("large")
+    return kept
 
 
 def told(found: Mapping[str, Any]) -> str:
