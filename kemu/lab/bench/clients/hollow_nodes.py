@@ -5,10 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from kemu.emulated.real import executables
-from kemu.lab.bench.clients import parts, schedules, servers, watches
-
-STAGES = Path(__file__).parent / "stages.yaml"
+from kemu.lab.bench.clients import kwok, schedules, servers, watches
 
 
 def measure(kind: str, folder: Path, nodes: int, pods: int) -> dict[str, float]:
@@ -20,15 +17,12 @@ def measure(kind: str, folder: Path, nodes: int, pods: int) -> dict[str, float]:
         server.access.create_all("/api/v1/nodes", bare)
         ready = watches.Watch(server.access, "/api/v1/nodes?", watches.ready_node)
         started = time.monotonic()
-        kwok_path, config = executables.find("kwok")["kwok"], server.kubeconfig
-        command: list[str | Path] = [kwok_path, f"--kubeconfig={config}", f"--config={STAGES}",
-                   "--manage-all-nodes=true", "--node-ip=10.0.0.1", "--node-lease-duration-seconds=0"]  # fmt: skip
-        kwok = parts.Process("kwok", command, folder)
+        process = kwok.start(server, folder)
         try:
 
             def check() -> None:
                 server.check()
-                kwok.check()
+                process.check()
 
             ready.wait_for(nodes, check)
             ready_s = max(ready.times.values()) - started
@@ -41,5 +35,5 @@ def measure(kind: str, folder: Path, nodes: int, pods: int) -> dict[str, float]:
             running.wait_for(pods, check)
             running_s = max(running.times.values()) - begun
         finally:
-            kwok.stop()
+            process.stop()
     return {"nodes_ready_s": round(ready_s, 2), "pods_running_s": round(running_s, 2)}
