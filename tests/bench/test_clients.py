@@ -21,8 +21,9 @@ def test_all_missing_parts_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.skipif(os.environ.get("KEMU_NIGHTLY") != "1", reason="not beside the project: slow, so nightly")
 def test_a_pair_of_small_clusters() -> None:
-    binaries.require("etcd", "kube-apiserver", "kube-scheduler")
+    binaries.require("etcd", "kube-apiserver", "kube-scheduler", "kwok")
     figures = pairs.up("kube-scheduler", nodes=3, pods=20, rounds=1, qps=1000)
     assert figures["kemu_pods_per_s"][0] > 0
     assert figures["real_pods_per_s"][0] > 0
     assert figures["ratio_pods_per_s"] > 0
+    assert figures["ratio_running_per_s"] > 0

@@ -28,7 +28,7 @@ def settings() -> tuple[dict[str, Any], ...]:
 def up(workload: str, nodes: int, pods: int, rounds: int, qps: int = 0, kubelets: bool = True) -> dict[str, Any]:
     """``rounds`` pairs, of which now one is the first, now the other. ``ratio_…``: kemu's to the real API server's, the
     median of the pairs."""
-    executables.find("etcd", "kube-apiserver", workload, *([KWOK] if kubelets else []))
+    executables.find("etcd", "kube-apiserver", workload, *([KWOK] if workload == SCHEDULER and kubelets else []))
     measure: Callable[[str, Path], dict[str, float]]
     if workload == SCHEDULER:
         measure = lambda kind, folder: schedules.measure(kind, folder, qps, nodes, pods, kubelets)  # noqa: E731
