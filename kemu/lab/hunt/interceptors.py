@@ -13,10 +13,9 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from kemu.emulated.gateway.faults import past, refusals, requests
+from kemu.emulated.gateway.faults import layer, past, refusals, requests
 from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.gateway.faults.requests import Asked
-from kemu.emulated.gateway.limits import connections
 from kemu.emulated.gateway.requests import request_infos
 from kemu.emulated.objects import resources
 from kemu.lab.hunt.courses import Course, Notice, Write, key_of
@@ -161,7 +160,7 @@ class Interceptor:
         verdict = judge.before(controller, key, nth) if key else ""
         if verdict == "refuse":
             course.writes.append(Write(self._now_ns(), controller, asked.verb, key, nth, 409, course.revision))
-            await _drain(receive)
+            await layer.drain(receive)
             await refusals.send(refusals.status(409, asked), send)
             return
         answer = await past.whole(self._app, scope, receive)
@@ -179,7 +178,7 @@ class Interceptor:
             told = 0 if is_lost else status
             course.writes.append(Write(self._now_ns(), controller, asked.verb, key, nth, told, course.revision))
         if is_lost:
-            await _end_connection(scope, receive)
+            await layer.end_connection(scope, receive, True)
             return
         for message in answer:
             await send(message)
@@ -386,16 +385,3 @@ async def _expired(asked: Asked, send: Send) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"application/json")]})
     line = json.dumps({"type": "ERROR", "object": refusals.status(410, asked)}).encode() + b"\n"
     await send({"type": "http.response.body", "body": line, "more_body": False})
-
-
-async def _drain(receive: Receive) -> None:
-    while (message := await receive())["type"] == "http.request" and message.get("more_body"):
-        pass
-
-
-async def _end_connection(scope: Scope, receive: Receive) -> None:
-    end = (scope.get("extensions") or {}).get(connections.RESET)
-    if end is not None:
-        end(True)
-        while (await receive())["type"] != "http.disconnect":
-            pass

@@ -138,8 +138,9 @@ class Trial:
         try:
             self._start(cluster)
             outcome.begun_ns = round(cluster.now_s * SECOND_NS)
+            client = _Client(cluster, self._course)
             for index, step in enumerate(self._steps):
-                self._do(cluster, index, step)
+                self._do(cluster, client, index, step)
             cluster.step(project.rest_s)
             outcome.now_s = cluster.now_s
         finally:
@@ -203,8 +204,7 @@ class Trial:
             with contextlib.suppress(RuntimeError):  # it has ended
                 loop.call_soon_threadsafe(call)
 
-    def _do(self, cluster: embedded.Cluster, index: int, step: Step) -> None:
-        client = _Client(cluster, self._course)
+    def _do(self, cluster: embedded.Cluster, client: _Client, index: int, step: Step) -> None:
         try:
             if step.what == "wait":
                 cluster.step(step.seconds)
@@ -215,9 +215,9 @@ class Trial:
                 cluster.step(0.1)
         except AssertionError:
             self._outcome.stuck.append(index)
+        except remotes.NoAnswer:
+            raise
         except KemuError as error:
-            if cluster_is_gone(error):
-                raise
             self._outcome.refused[index] = str(error)
 
     # The thread of the cluster
@@ -382,10 +382,6 @@ def _namespace(step: Step) -> str:
 
 def _starting(name: str) -> str:
     return f"controller {name} to be ready"
-
-
-def cluster_is_gone(error: KemuError) -> bool:
-    return "does not answer" in str(error)
 
 
 class _Client:

@@ -28,6 +28,10 @@ _LOOK_S = 2.0
 """Real time between two looks at the clock of a cluster that is stepped."""
 
 
+class NoAnswer(KemuError):
+    """The cluster cannot be reached."""
+
+
 class Remote:
     """Remote of the current context of a kubeconfig."""
 
@@ -127,7 +131,7 @@ class Remote:
             raise KemuError(_said(error.read(), error.code)) from None
         except OSError as error:
             why = getattr(error, "reason", error)
-            raise KemuError(f"{self._server} (of {self._file}) does not answer: {why}; is kemu up running?") from None
+            raise NoAnswer(f"{self._server} (of {self._file}) does not answer: {why}; is kemu up running?") from None
 
 
 def late(found: Mapping[str, Any], real_s: float) -> str:

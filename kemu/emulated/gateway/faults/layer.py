@@ -138,7 +138,7 @@ class Layer:
                 old_s = max(old_s, seconds)
             elif rule.what == "refuse":
                 code = int(rule.parameters["code"])
-                await _drain(receive)
+                await drain(receive)
                 retry_after_s = float(rule.parameters.get("retryAfter", 1.0 if code == 429 else 0.0))
                 await refusals.send(refusals.status(code, asked, retry_after_s), send)
                 return
@@ -160,7 +160,7 @@ class Layer:
             if losing.parameters.get("how") == "timeout":
                 await refusals.send(refusals.status(504, asked), send)
             else:
-                await _end_connection(scope, receive, True)
+                await end_connection(scope, receive, True)
             return
         for message in answer:
             await send(message)
@@ -220,7 +220,7 @@ class Layer:
         try:
             await stream.finish(rule)
         except streams.Cut as cut:
-            await _end_connection(scope, receive, cut.abruptly)
+            await end_connection(scope, receive, cut.abruptly)
 
     def _strike_stream(self, rule: Rule, stream: streams.Stream, number: int) -> None:
         if rule.what != "cutStreams":
@@ -265,7 +265,8 @@ def _concerns(rule: Rule, asked: Asked) -> bool:
     return bool(asked.resource)
 
 
-async def _end_connection(scope: Scope, receive: Receive, abruptly: bool) -> None:
+async def end_connection(scope: Scope, receive: Receive, abruptly: bool) -> None:
+    """Without an answer, or in the middle of one. ``abruptly``: by a reset."""
     end = (scope.get("extensions") or {}).get(connections.RESET)
     if end is not None:
         end(abruptly)
@@ -273,8 +274,8 @@ async def _end_connection(scope: Scope, receive: Receive, abruptly: bool) -> Non
             pass
 
 
-async def _drain(receive: Receive) -> None:
-    """The body of a request that is not read."""
+async def drain(receive: Receive) -> None:
+    """Take the body of a request that nobody reads."""
     while True:
         message = await receive()
         if message["type"] != "http.request" or not message.get("more_body"):

@@ -275,7 +275,7 @@ def check_service_update(new: core_v1_pb2.Service, old: core_v1_pb2.Service, fou
 
 
 def _check_kept_addresses(after: Spec, before: Spec, found: list[Cause]) -> None:
-    """``validateUpgradeDowngradeClusterIPs``, where there is one family."""
+    """``validateUpgradeDowngradeClusterIPs``, of a Service with one family of addresses."""
     stated, known = addresses_of(after), addresses_of(before)
     if known and not stated:
         found.append(invalid("spec.clusterIPs[0]", stated, "primary clusterIP can not be unset"))
