@@ -90,14 +90,14 @@ async def test_a_token_ends_with_the_object_to_which_it_is_bound() -> None:
     bound = service_accounts.Bound("Pod", "a", "uid-of-pods"), service_accounts.Bound("Node", "n", "uid-of-n")
     token = tokens.sign(DEFAULT, now_s=1000, bound=bound)
     found = await authenticator.identify(token)
-    assert (found.uid, found.audiences) == ("uid-1", (service_accounts.ISSUER,))
-    extra = {key.partition("/")[2]: values for key, values in found.extra.items()}
+    assert (found.user.uid, found.audiences) == ("uid-1", (service_accounts.ISSUER,))
+    extra = {key.partition("/")[2]: values for key, values in found.user.extra}
     assert extra.pop("credential-id")[0].startswith("JTI=")
     assert extra == {
-        "pod-name": ["a"],
-        "pod-uid": ["uid-of-pods"],
-        "node-name": ["n"],
-        "node-uid": ["uid-of-n"],
+        "pod-name": ("a",),
+        "pod-uid": ("uid-of-pods",),
+        "node-name": ("n",),
+        "node-uid": ("uid-of-n",),
     }
     metadata = objects["pods", "a"].metadata
     metadata.deletionTimestamp.seconds = 990
@@ -116,7 +116,7 @@ async def test_a_token_ends_with_the_object_to_which_it_is_bound() -> None:
     with pytest.raises(errors.Unauthorized, match="does not match server's copy"):
         await authenticator.identify(legacy)
     objects["secrets", "s"].data["token"] = legacy.encode()
-    assert (await authenticator.identify(legacy)).user == DEFAULT.user
+    assert (await authenticator.identify(legacy)).user == DEFAULT.user._replace(uid="uid-1")
 
 
 async def test_a_token_is_good_for_its_audiences() -> None:
@@ -202,8 +202,8 @@ def test_a_token_file_is_kube_apiservers(tmp_path: Path) -> None:
     file = tmp_path / "tokens.csv"
     file.write_text('t1,admin,1,"system:masters,ops"\n\nt2,carol,2\n')
     found = authenticators.read_token_file(file)
-    assert found["t1"] == User("admin", ("system:masters", "ops", identities.AUTHENTICATED))
-    assert found["t2"] == User("carol", (identities.AUTHENTICATED,))
+    assert found["t1"] == User("admin", ("system:masters", "ops", identities.AUTHENTICATED), "1")
+    assert found["t2"] == User("carol", (identities.AUTHENTICATED,), "2")
     file.write_text("t1,admin,1\nt2\n")
     with pytest.raises(errors.KemuError, match=r"tokens\.csv:2: "):
         authenticators.read_token_file(file)
@@ -228,6 +228,10 @@ async def test_whoever_may_acts_as_another_user() -> None:
     assert found == User("bob", ("qa", identities.AUTHENTICATED))
     account = "system:serviceaccount:ns:robot"
     found = await impersonate({"serviceaccounts/robot"}, ("impersonate-user", account))
+    stated = ("impersonate-user", "bob"), ("impersonate-uid", "7"), ("impersonate-extra-a%2fb", "x")
+    found = await impersonate({"users/bob", "uids/7", "userextras/x"}, *stated)
+    assert found == User("bob", (identities.AUTHENTICATED,), "7", (("a/b", ("x",)),))
+    found = await impersonate({"serviceaccounts/robot"}, ("impersonate-user", account))
     assert "system:serviceaccounts:ns" in found.groups
 
 
@@ -241,5 +245,9 @@ async def test_whoever_may_not_is_refused() -> None:
         await impersonate(set(), ("impersonate-user", "bob"))
     with pytest.raises(errors.Forbidden, match='resource "groups"'):
         await impersonate({"users/bob"}, ("impersonate-user", "bob"), ("impersonate-group", "system:masters"))
+    with pytest.raises(errors.Forbidden, match='resource "userextras/a/b" in API group'):
+        await impersonate({"users/bob"}, ("impersonate-user", "bob"), ("impersonate-extra-a%2Fb", "x"))
+    with pytest.raises(errors.Forbidden, match='resource "uids"'):
+        await impersonate({"users/bob"}, ("impersonate-user", "bob"), ("impersonate-uid", "7"))
     with pytest.raises(errors.BadRequest):
         await impersonate(set(), ("impersonate-group", "system:masters"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import httpx
@@ -178,6 +179,55 @@ def test_a_token_of_a_service_account() -> None:
         assert (await http.post(f"{accounts}/nobody/token", json={})).status_code == 404
 
     gateway_cluster.run(main, settings=Settings(authenticator=Authenticator({"a": admin}), accounts=tokens))
+
+
+def test_policies_know_the_node_of_a_token() -> None:
+    """As ``[sig-auth] ValidatingAdmissionPolicy can restrict access by-node`` does."""
+    tokens, admin = Tokens(), identities.ADMINISTRATOR
+    group = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+    node_of = "request.userInfo.extra[?'authentication.kubernetes.io/node-name'][0].orValue('none')"
+    policy = {
+        "metadata": {"name": "by-node"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": f"{node_of} == object.metadata.name", "messageExpression": node_of}],
+        },
+    }
+    binding = {"metadata": {"name": "by-node"}, "spec": {"policyName": "by-node", "validationActions": ["Deny"]}}
+
+    async def main(cluster: Cluster) -> None:
+        http = cluster.connection(2, headers={"authorization": "Bearer a"})
+        await http.post("/api/v1/nodes", json=node())
+        await http.post("/api/v1/namespaces/default/serviceaccounts", json={"metadata": {"name": "robot"}})
+        reference = {"kind": "Node", "apiVersion": "v1", "name": "n1"}
+        account = "/api/v1/namespaces/default/serviceaccounts/robot"
+        answer = await http.post(f"{account}/token", json={"spec": {"boundObjectRef": reference}})
+        token = answer.json()["status"]["token"]
+        rules = "/apis/rbac.authorization.k8s.io/v1"
+        subject = {"kind": "ServiceAccount", "name": "robot", "namespace": "default"}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
+        await http.post(
+            f"{rules}/clusterrolebindings", json={"metadata": {"name": "e"}, "subjects": [subject], "roleRef": role}
+        )
+        await http.post(f"{rules}/clusterroles", json={"metadata": {"name": "edit"}, "rules": [
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}]})  # fmt: skip
+        assert (await http.post(f"{group}/validatingadmissionpolicies", json=policy)).status_code == 201
+        assert (await http.post(f"{group}/validatingadmissionpolicybindings", json=binding)).status_code == 201
+        robot = cluster.connection(3, headers={"authorization": f"Bearer {token}"})
+        maps = "/api/v1/namespaces/default/configmaps"
+        own = await robot.post(maps, json={"metadata": {"name": "n1"}})
+        assert own.status_code == 201, own.text
+        other = await robot.post(maps, json={"metadata": {"name": "n2"}})
+        assert (other.status_code, other.json()["message"].rpartition(": ")[2]) == (422, "n1")
+        acting = {"impersonate-user": "bob", "impersonate-group": "system:masters"}
+        acting["impersonate-extra-authentication.kubernetes.io%2fnode-name"] = "n3"
+        assert (await http.post(maps, json={"metadata": {"name": "n3"}}, headers=acting)).status_code == 201
+
+    gateway_cluster.run(
+        main,
+        settings=Settings(authenticator=Authenticator({"a": admin}, accounts=tokens, now_s=time.time), accounts=tokens),
+    )
 
 
 def test_the_run_log_names_the_program_that_binds() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from functools import partial
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import grpc
@@ -12,7 +13,7 @@ from google.protobuf.message import Message
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors, flows
-from kemu.emulated.apiserver.authorization import attributes, reviews
+from kemu.emulated.apiserver.authorization import attributes, requesters, reviews
 from kemu.emulated.apiserver.registry import options
 from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.storage import Storage
@@ -33,6 +34,8 @@ AS_KEY = "kemu-as"
 """Metadata key under which a caller says as which user it acts (``Impersonate-User``)."""
 
 AS_GROUP_KEY = "kemu-as-group"
+AS_BESIDE_KEY = "kemu-as-beside"
+"""JSON: the uid of the user and its extra."""
 """And of which groups; may come several times."""
 
 UNREAD_MESSAGES = 16
@@ -299,7 +302,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             try:
                 if self.delays or self.works is not None:
                     await self._take_time(by)
-                return await self._requests.answer(verb, request, by)
+                return await _knowing(context, self._requests.answer(verb, request, by))
             finally:
                 self._go_on()
         except kemu_errors.ApiError as error:
@@ -359,7 +362,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         await self._is_open.wait()
         by = await self._identify(context)
         try:
-            return await self._requests.admit(by, request)
+            answer: api_pb2.AdmitResponse = await _knowing(context, self._requests.admit(by, request))
+            return answer
         except kemu_errors.ApiError as error:
             await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
         raise AssertionError("an aborted call goes on")
@@ -616,3 +620,21 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 self._fanout.start(watcher, revision)
         except kemu_errors.ApiError as error:
             stream.add_error(watcher.watch_id, error)
+
+
+@lru_cache(1024)
+def _beside(text: str) -> requesters.Beside:
+    uid, extra = json.loads(text)
+    return requesters.Beside(uid, tuple((key, tuple(values)) for key, values in extra))
+
+
+async def _knowing(context: grpc.aio.ServicerContext, answering: Awaitable[Any]) -> Any:
+    """Carry out a request, with what its metadata tell of the user beside the name and groups."""
+    stated = next((value for key, value in context.invocation_metadata() if key == AS_BESIDE_KEY), None)
+    if stated is None:
+        return await answering
+    before = requesters.BESIDE.set(_beside(str(stated)))
+    try:
+        return await answering
+    finally:
+        requesters.BESIDE.reset(before)

@@ -204,7 +204,7 @@ class Requests:
         """A write of a role or a binding, or of a request for a certificate."""
         authorizer = self.authorizer
         was = escalations.CHECK.set(escalations.check_of(authorizer, by))
-        asking = requesters.Asking(authorizer.user(by), lambda asked: authorizer.allows(by, asked)[0])
+        asking = requesters.Asking(requesters.known(authorizer.user(by)), lambda asked: authorizer.allows(by, asked)[0])
         before = requesters.ASKING.set(asking)
         try:
             answer = await self._verbs[verb](request, by, start_ns)

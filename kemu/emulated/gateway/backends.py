@@ -8,6 +8,7 @@ kubeconfig may, names one. When an API server is away, its connections move on t
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -28,7 +29,7 @@ from kemu.runtime.env import Channel
 PATIENCE_S = 60.0
 """How long a request may take that says nothing (``RequestTimeout`` of kube-apiserver), and at most."""
 
-_AS_KEY, _AS_GROUP_KEY = "kemu-as", "kemu-as-group"
+_AS_KEY, _AS_GROUP_KEY, _AS_BESIDE_KEY = "kemu-as", "kemu-as-group", "kemu-as-beside"
 _DETAILS_KEY = "grpc-status-details-bin"
 _WARNING_KEY = "kemu-warning-bin"
 _REMEMBERED = 10_000
@@ -70,7 +71,7 @@ class Backend:
         request = api_pb2.ReviewRequest(user=user.name, groups=user.groups)
         asked = request.resource
         asked.verb, asked.group, asked.resource = "impersonate", right.group, right.resource
-        asked.namespace, asked.name = right.namespace, right.name
+        asked.subresource, asked.namespace, asked.name = right.subresource, right.namespace, right.name
         return bool((await self.call("Review", request, identities.ADMINISTRATOR)).allowed)
 
     async def failure(self) -> str:
@@ -131,9 +132,12 @@ class Backends:
 @lru_cache(1024)
 def metadata_of(user: User) -> tuple[tuple[str, str], ...] | None:
     """Metadata of a call, for whom it is made."""
-    if user == identities.ADMINISTRATOR:
-        return None
-    return ((_AS_KEY, user.name), *((_AS_GROUP_KEY, group) for group in user.groups))
+    stated: tuple[tuple[str, str], ...] = ()
+    if user[:2] != identities.ADMINISTRATOR[:2]:
+        stated = ((_AS_KEY, user.name), *((_AS_GROUP_KEY, group) for group in user.groups))
+    if user.uid or user.extra:
+        stated = (*stated, (_AS_BESIDE_KEY, json.dumps(user[2:])))
+    return stated or None
 
 
 def warnings_of(error: grpc.aio.AioRpcError) -> list[str]:

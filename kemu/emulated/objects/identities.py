@@ -8,7 +8,7 @@ kube-controller-manager gives its controllers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MASTERS, AUTHENTICATED = "system:masters", "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
@@ -44,15 +44,33 @@ CONTROLLERS = {
 """The service accounts of controllers whose names differ from those of their actors."""
 
 
+Extra = tuple[tuple[str, tuple[str, ...]], ...]
+"""Keys and their values, in order: hashable, as users are."""
+
+
 class User(NamedTuple):
     name: str
     groups: tuple[str, ...]
+    uid: str = ""
+    extra: Extra = ()
+    """What a token or a certificate tells beside, for admission."""
 
     @property
     def node(self) -> str:
         """The node whose kubelet it is; empty: it is none (``NodeIdentity``)."""
         is_node = self.name.startswith(NODE_PREFIX) and NODES in self.groups
         return self.name.removeprefix(NODE_PREFIX) if is_node else ""
+
+    def info(self) -> dict[str, Any]:
+        """``UserInfo`` of reviews, as JSON."""
+        found: dict[str, Any] = {"username": self.name}
+        if self.uid:
+            found["uid"] = self.uid
+        if self.groups:
+            found["groups"] = list(self.groups)
+        if self.extra:
+            found["extra"] = {key: list(values) for key, values in self.extra}
+        return found
 
     @property
     def is_master(self) -> bool:

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import NamedTuple
 
 from kemu.emulated.apiserver.authorization.attributes import Attributes
-from kemu.emulated.objects.identities import User
+from kemu.emulated.objects.identities import Extra, User
 
 
 class Requester(NamedTuple):
@@ -19,6 +19,22 @@ class Requester(NamedTuple):
 NOBODY: Requester | None = None
 NODE: ContextVar[Requester | None] = ContextVar("node", default=NOBODY)
 """None: the user is no kubelet."""
+
+
+class Beside(NamedTuple):
+    """What is known of the user beside the name and groups, by which rights go."""
+
+    uid: str
+    extra: Extra
+
+
+BESIDE: ContextVar[Beside | None] = ContextVar("beside", default=None)
+
+
+def known(user: User) -> User:
+    """The user of the request that is being carried out, with all that is known."""
+    beside = BESIDE.get()
+    return user if beside is None else user._replace(uid=beside.uid, extra=beside.extra)
 
 
 class Asking(NamedTuple):

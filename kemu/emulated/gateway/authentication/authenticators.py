@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,9 @@ from kemu.messages.k8s.objects import KubernetesObject
 
 TOKEN_BYTES = 32
 _BEARER = "bearer "
+DIGEST = "kemu.sha256"
+"""Key beside those of ``getpeercert``: SHA-256 of the certificate, in hexadecimal."""
+CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
 Look = Callable[[str, str, str], Awaitable[KubernetesObject | None]]
 """From the plural of a kind, a namespace and a name to an object; None: there is none."""
@@ -34,12 +37,10 @@ _PLURALS = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 
 @dataclass(frozen=True)
 class Identity:
-    """Whom a token stands for, and what reviews tell beside."""
+    """Whom a token stands for, and for whom it is."""
 
     user: User
     audiences: tuple[str, ...] = ()
-    uid: str = ""
-    extra: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class Authenticator:
@@ -113,7 +114,8 @@ class Authenticator:
             await self._check(read, token)
         except service_accounts.WrongToken as wrong:
             raise errors.Unauthorized(f"[{INVALID}, {wrong}]") from None
-        return Identity(read.account.user, read.audiences, read.account.uid, read.extra)
+        user = read.account.user._replace(uid=read.account.uid, extra=read.extra)
+        return Identity(user, read.audiences)
 
     async def _check(self, read: service_accounts.Read, token: str) -> None:
         """Whether its objects are still there (``validator.Validate``). Raises WrongToken."""
@@ -171,7 +173,11 @@ def of_certificate(certificate: Mapping[str, Any]) -> User | None:
                 name = value
             elif key == "organizationName":
                 groups.append(value)
-    return authenticated(name, groups) if name else None
+    if not name:
+        return None
+    user = authenticated(name, groups)
+    digest = certificate.get(DIGEST)
+    return user._replace(extra=((CREDENTIAL, (f"X509SHA256={digest}",)),)) if digest else user
 
 
 def authenticated(name: str, groups: Iterable[str]) -> User:
@@ -197,7 +203,7 @@ def read_token_file(file: Path) -> dict[str, User]:
                 if len(row) < 3 or not row[0] or not row[1]:
                     raise errors.KemuError(f"{file}:{number}: a line of a token file is token,user,uid[,groups]")
                 groups = [one.strip() for one in row[3].split(",")] if len(row) > 3 and row[3] else []
-                found[row[0]] = authenticated(row[1], groups)
+                found[row[0]] = authenticated(row[1], groups)._replace(uid=row[2])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise errors.KemuError(f"{file}: {error}") from None
     return found

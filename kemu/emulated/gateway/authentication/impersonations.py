@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import urllib.parse
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kemu import errors
@@ -12,6 +13,7 @@ from kemu.emulated.objects.identities import User
 
 USER, GROUP, UID = "impersonate-user", "impersonate-group", "impersonate-uid"
 EXTRA = "impersonate-extra-"
+_GROUP = "authentication.k8s.io"
 
 
 class Right(NamedTuple):
@@ -21,6 +23,7 @@ class Right(NamedTuple):
     resource: str
     namespace: str
     name: str
+    subresource: str = ""
 
 
 Allows = Callable[[User, Right], Awaitable[bool]]
@@ -34,28 +37,39 @@ async def impersonated(user: User, headers: Sequence[tuple[str, str]], allows: A
     """
     name = next((value for key, value in headers if key == USER), "")
     groups = [value for key, value in headers if key == GROUP and value]
-    others = [key for key, value in headers if key == UID or key.startswith(EXTRA)]
+    uid = next((value for key, value in headers if key == UID), "")
+    extra: dict[str, list[str]] = {}
+    for key, value in headers:
+        if key.startswith(EXTRA):
+            extra.setdefault(urllib.parse.unquote(key.removeprefix(EXTRA)), []).append(value)
+    others = [*([uid] if uid else []), *extra]
     if not name:
         if groups or others:
             raise errors.BadRequest(f"requested [{', '.join(groups or others)}] without impersonating a user")
         return user
-    for right in _rights(name, groups):
+    for right in _rights(name, groups, uid, extra):
         if not await allows(user, right):
             where = f' in the namespace "{right.namespace}"' if right.namespace else " at the cluster scope"
-            text = f'{right.resource} "{right.name}" is forbidden: User "{user.name}" cannot impersonate resource '
-            text += f'"{right.resource}" in API group "{right.group}"{where}'
+            resource = f"{right.resource}/{right.subresource}" if right.subresource else right.resource
+            kind = f"{right.resource}.{right.group}" if right.group else right.resource
+            text = f'{kind} "{right.name}" is forbidden: User "{user.name}" cannot impersonate resource '
+            text += f'"{resource}" in API group "{right.group}"{where}'
             raise errors.Forbidden(text, kind=right.resource, name=right.name)
     if not groups:
         found = identities.of_name(name).groups if name.startswith(identities.SERVICE_ACCOUNT_PREFIX) else ()
         groups = [one for one in found if one != identities.AUTHENTICATED]
     if name == identities.ANONYMOUS.name:
-        return User(name, tuple(dict.fromkeys([*groups, identities.UNAUTHENTICATED])))
-    return authenticators.authenticated(name, groups)
+        acting = User(name, tuple(dict.fromkeys([*groups, identities.UNAUTHENTICATED])))
+    else:
+        acting = authenticators.authenticated(name, groups)
+    return acting._replace(uid=uid, extra=tuple((key, tuple(values)) for key, values in sorted(extra.items())))
 
 
-def _rights(name: str, groups: Sequence[str]) -> list[Right]:
+def _rights(name: str, groups: Sequence[str], uid: str, extra: Mapping[str, Sequence[str]]) -> list[Right]:
     rights = [Right("", "users", "", name)]
     if name.startswith(identities.SERVICE_ACCOUNT_PREFIX):
         namespace, _, account = name.removeprefix(identities.SERVICE_ACCOUNT_PREFIX).partition(":")
         rights = [Right("", "serviceaccounts", namespace, account)]
-    return [*rights, *(Right("", "groups", "", group) for group in groups)]
+    rights += [Right("", "groups", "", group) for group in groups]
+    rights += [Right(_GROUP, "userextras", "", value, key) for key, values in extra.items() for value in values]
+    return [*rights, Right(_GROUP, "uids", "", uid)] if uid else rights

@@ -10,7 +10,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import jwt
@@ -73,8 +73,8 @@ class Read:
     """Unique identifier of a token (``jti``)."""
     legacy_secret: str = ""
     """Name of the secret in which it stands; it must be the token there."""
-    extra: dict[str, list[str]] = field(default_factory=dict)
-    """What reviews tell of it."""
+    extra: identities.Extra = ()
+    """What reviews and admission are told of it."""
 
 
 class Tokens:
@@ -207,14 +207,14 @@ def _of_claims(claims: dict[str, Any], audiences: tuple[str, ...]) -> Read:
         for kind in ("Pod", "Secret", "Node")
         if kind.lower() in told
     )
-    extra = {f"{_EXTRA}credential-id": [f"JTI={identifier}"]}
+    extra = {f"{_EXTRA}credential-id": (f"JTI={identifier}",)}
     for one in bound:
         if one.kind != "Secret":
-            extra[f"{_EXTRA}{one.kind.lower()}-name"] = [one.name]
+            extra[f"{_EXTRA}{one.kind.lower()}-name"] = (one.name,)
             if one.uid:
-                extra[f"{_EXTRA}{one.kind.lower()}-uid"] = [one.uid]
+                extra[f"{_EXTRA}{one.kind.lower()}-uid"] = (one.uid,)
     account = Account(told["namespace"], owner["name"], owner["uid"])
-    return Read(account, audiences, bound, identifier, extra=extra)
+    return Read(account, audiences, bound, identifier, extra=tuple(extra.items()))
 
 
 def _listed(texts: Sequence[str]) -> str:

@@ -126,7 +126,7 @@ class Http2Connection(asyncio.Protocol):
         self.flow = flow_control.FlowControl(transport)
         self._state.connections.add(self)  # type: ignore[arg-type]
         self._scope = {"server": get_local_addr(transport), "client": get_remote_addr(transport), "scheme": "https"}
-        self._certificate = transport.get_extra_info("peercert")
+        self._certificate = connections.certificate_of(transport)
         self._second = self._idle_since = self.loop.time()
         self._h2.initiate_connection()
         # As much as all streams together, as kube-apiserver has it.

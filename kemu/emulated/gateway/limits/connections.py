@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import asyncio.sslproto
+import hashlib
 import http
 import json
 import logging
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 import httptools
 from uvicorn.protocols.http import flow_control, httptools_impl
 
+from kemu.emulated.gateway.authentication import authenticators
 from kemu.emulated.gateway.limits import upgrades
 
 log = logging.getLogger(__name__)
@@ -94,6 +96,15 @@ def spare_tls_buffers() -> None:
         asyncio.sslproto.SSLProtocol.max_size = TLS_BUFFER_BYTES
 
 
+def certificate_of(transport: asyncio.BaseTransport) -> dict[str, Any] | None:
+    """The client's certificate, with its digest. None: it has shown none."""
+    found = transport.get_extra_info("peercert")
+    tls = transport.get_extra_info("ssl_object")
+    if not found or tls is None:
+        return None
+    return {**found, authenticators.DIGEST: hashlib.sha256(tls.getpeercert(binary_form=True)).hexdigest()}
+
+
 class _Flow(flow_control.FlowControl):
     """Reads nothing while something that was read waits to be parsed."""
 
@@ -137,7 +148,7 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.flow = _Flow(transport)
-        self._certificate = transport.get_extra_info("peercert")
+        self._certificate = certificate_of(transport)
         if len(self.connections) > self.limits.connections:
             self._refuse(503, f"the server has {self.limits.connections} connections already")
             return

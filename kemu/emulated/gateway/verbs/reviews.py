@@ -7,7 +7,7 @@ from typing import Any
 
 from kemu.emulated.gateway.answers import representations, responses
 from kemu.emulated.gateway.answers.responses import Response
-from kemu.emulated.gateway.authentication import authenticators, service_accounts
+from kemu.emulated.gateway.authentication import service_accounts
 from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.requests import bodies
 from kemu.emulated.gateway.verbs import admissions, calls
@@ -106,12 +106,6 @@ async def _self(call: Call) -> Response:
     review.metadata.creationTimestamp.seconds = int(call.now_s())
     info = review.status.userInfo
     _tell(info, call.request.user)
-    token = authenticators.bearer(call.request.headers)
-    if token:
-        with contextlib.suppress(Unauthorized):
-            found = await call.settings.authenticator.identify(token)
-            if found.user == call.request.user:  # Nobody acts as another user.
-                _tell_more(info, found)
     return _answer(call, review, admission)
 
 
@@ -129,20 +123,16 @@ async def _token(call: Call) -> Response:
     else:
         review.status.authenticated = True
         _tell(review.status.user, found.user)
-        _tell_more(review.status.user, found)
         review.status.audiences.extend(found.audiences)
     return _answer(call, review, admission)
 
 
 def _tell(info: authentication_v1_pb2.UserInfo, user: identities.User) -> None:
     info.username = user.name
+    if user.uid:
+        info.uid = user.uid
     info.groups.extend(user.groups)
-
-
-def _tell_more(info: authentication_v1_pb2.UserInfo, found: authenticators.Identity) -> None:
-    if found.uid:
-        info.uid = found.uid
-    for key, values in found.extra.items():
+    for key, values in user.extra:
         info.extra[key].items.extend(values)
 
 

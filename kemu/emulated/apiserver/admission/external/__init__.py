@@ -30,6 +30,7 @@ from kemu.emulated.apiserver.admission.external.matching import Selectors
 from kemu.emulated.apiserver.admission.external.params import Custom, Params
 from kemu.emulated.apiserver.admission.external.policies import MutatingPolicies, ValidatingPolicies
 from kemu.emulated.apiserver.admission.external.webhooks import Invocations, Webhooks
+from kemu.emulated.apiserver.authorization import requesters
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
@@ -84,7 +85,7 @@ class External:
         plain: dict[str, Any] | None = None,
     ) -> Attributes:
         """``plain``: the object in JSON, where it is known better than ``obj`` tells."""
-        user = self._authorizer.user(asking.by)
+        user = requesters.known(self._authorizer.user(asking.by))
         return Attributes(asking, user, operation, resource, subresource, namespace, name, obj, old, subject, plain)
 
     async def mutate(self, attributes: Attributes, again: Again = _nothing) -> None:

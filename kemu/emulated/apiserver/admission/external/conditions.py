@@ -386,9 +386,6 @@ def aggregated(failures: Sequence[str]) -> str:
 def _request(attributes: Attributes, matched: Matched) -> dict[str, Any]:
     """``CreateAdmissionRequest``, as the converter of Go's objects shows it."""
     group, version, kind = attributes.kind
-    user: dict[str, Any] = {"username": attributes.user.name}
-    if attributes.user.groups:
-        user["groups"] = list(attributes.user.groups)
     resource = {"group": attributes.group, "version": attributes.version, "resource": attributes.plural}
     as_kind = {"group": group, "version": version, "kind": kind}
     if attributes.differs(matched):
@@ -400,7 +397,7 @@ def _request(attributes: Attributes, matched: Matched) -> dict[str, Any]:
         "requestKind": {"group": group, "version": version, "kind": kind},
         "requestResource": resource,
         "operation": attributes.operation,
-        "userInfo": user,
+        "userInfo": attributes.user.info(),
         "object": None,
         "oldObject": None,
         "dryRun": attributes.dry_run,

@@ -46,9 +46,6 @@ def request(attributes: Attributes, matched: Matched, uid: str) -> dict[str, Any
     """``AdmissionRequest``."""
     group, version, kind = attributes.kind
     resource = {"group": attributes.group, "version": attributes.version, "resource": attributes.plural}
-    user: dict[str, Any] = {"username": attributes.user.name}
-    if attributes.user.groups:
-        user["groups"] = list(attributes.user.groups)
     as_kind = {"group": group, "version": version, "kind": kind}
     if attributes.differs(matched):
         as_kind = {"group": matched.group, "version": matched.version, "kind": kind}
@@ -60,7 +57,7 @@ def request(attributes: Attributes, matched: Matched, uid: str) -> dict[str, Any
         "requestKind": {"group": group, "version": version, "kind": kind},
         "requestResource": resource,
         "operation": attributes.operation,
-        "userInfo": user,
+        "userInfo": attributes.user.info(),
         "object": obj,
         "oldObject": old,
         "dryRun": attributes.dry_run,

@@ -23,11 +23,16 @@ class Certificates(Plugin[Request]):
 
     async def create(self, resource: Resource, obj: Request) -> None:
         spec, asking = obj.spec, requesters.ASKING.get()
-        for field in ("username", "uid", "groups"):
+        for field in ("username", "uid", "groups", "extra"):
             spec.ClearField(field)
         if asking is not None:
-            spec.username = asking.user.name
-            spec.groups.extend(asking.user.groups)
+            user = asking.user
+            spec.username = user.name
+            if user.uid:
+                spec.uid = user.uid
+            spec.groups.extend(user.groups)
+            for key, values in user.extra:
+                spec.extra[key].items.extend(values)
 
     async def validate(self, resource: Resource, obj: Request) -> None:
         if obj.spec.signerName == CLIENT_SIGNER and identities.MASTERS in _organizations(obj.spec.request):
