@@ -30,7 +30,6 @@ CONNECTIONS = 100
 
 _IDLE_S = 90.0
 """How long a connection is kept without a question, as Go's clients do."""
-_LOOPBACK = "127.0.0.1"
 _UNKNOWN_AUTHORITY = (2, 7, 18, 19, 20, 21)
 """OpenSSL's codes for chains that end in nobody who is trusted."""
 _EXPIRED, _WRONG_NAME, _WRONG_ADDRESS = (9, 10), 62, 64
@@ -46,7 +45,15 @@ class Question(NamedTuple):
     authorities: bytes = b""
     """Certificates in PEM that the process is to be recognised by; empty: those of the system."""
     port: int = 0
-    """A port of loopback on which the process listens, wherever the URL points; 0: where it points."""
+    """On which the process listens, wherever the URL points; 0: where it points."""
+    host: str = "127.0.0.1"
+    """Of that port."""
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where to connect to."""
+        place = urlsplit(self.url)
+        return (self.host, self.port) if self.port else (place.hostname or "", place.port or 443)
 
 
 class Answer(NamedTuple):
@@ -71,9 +78,7 @@ class _Lane:
         import aiohttp  # of the extra up: a run that asks nobody does without
 
         self.place = urlsplit(question.url)
-        self.where = (
-            (_LOOPBACK, question.port) if question.port else (self.place.hostname or "", self.place.port or 443)
-        )
+        self.where = question.address
         self.has_answered = False
         self._opened: list[socket.socket] = []
         connector = aiohttp.TCPConnector(
@@ -123,7 +128,7 @@ class _Lanes:
 
     async def ask(self, question: Question, context: ssl.SSLContext) -> Answer:
         place = urlsplit(question.url)
-        way = _Way(place.scheme, place.netloc, question.port, question.authorities)
+        way = _Way(place.scheme, place.netloc, question.address, question.authorities)
         while True:
             lane = next((one for one in reversed(self._idle) if self._idle[one] == way), None)
             if lane is not None:
@@ -160,7 +165,7 @@ class _Way(NamedTuple):
 
     scheme: str
     netloc: str
-    port: int
+    address: tuple[str, int]
     authorities: bytes
 
 
@@ -199,8 +204,7 @@ def _is_hung_up(error: Exception) -> bool:
 async def _ask(question: Question, context: ssl.SSLContext, lanes: _Lanes) -> Answer:
     import aiohttp
 
-    place = urlsplit(question.url)
-    host, port = (_LOOPBACK, question.port) if question.port else (place.hostname or "", place.port or 443)
+    host, port = question.address
     try:
         return await lanes.ask(question, context)
     except aiohttp.ClientConnectorCertificateError as error:
@@ -208,7 +212,7 @@ async def _ask(question: Question, context: ssl.SSLContext, lanes: _Lanes) -> An
     except aiohttp.ClientConnectorSSLError as error:
         raise Unanswered(_tls_problem(error.os_error)) from None
     except aiohttp.ClientConnectorDNSError as error:
-        raise Unanswered(f"dial tcp: lookup {place.hostname}: {_no_such_host(error.os_error)}") from None
+        raise Unanswered(f"dial tcp: lookup {host}: {_no_such_host(error.os_error)}") from None
     except aiohttp.ClientConnectorError as error:
         raise Unanswered(f"dial tcp {_address(host, port)}: connect: {_refusal(error.os_error)}") from None
     except aiohttp.ServerDisconnectedError:

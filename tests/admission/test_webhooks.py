@@ -276,6 +276,25 @@ def test_a_service_is_the_process_that_stands_for_it(server: Server) -> None:
     play(main, servers=({"services": {"default/hook": server.port}},))
 
 
+def test_a_service_may_be_the_name_of_a_host(server: Server) -> None:
+    async def main(cluster: Cluster) -> None:
+        authority = base64.b64encode(server.authority).decode()
+        service = {"namespace": "default", "name": "hook", "path": "/label-a", "port": server.port}
+        await put(cluster, "Mutating", webhook(server, "x", clientConfig={"service": service, "caBundle": authority}))
+        services = "/api/v1/namespaces/default/services"
+        spec = {"type": "ExternalName", "externalName": "localhost"}
+        await cluster.http.post(services, json={"metadata": {"name": "hook"}, "spec": spec})
+        await asyncio.sleep(0.05)
+        assert (await create(cluster)).json()["metadata"]["labels"] == {"a": "1"}
+        await cluster.http.delete(f"{services}/hook")
+        spec = {"clusterIP": "None", "ports": [{"port": server.port}]}
+        await cluster.http.post(services, json={"metadata": {"name": "hook"}, "spec": spec})
+        await asyncio.sleep(0.05)
+        assert 'cannot route to service with ClusterIP "None"' in (await create(cluster)).json()["message"]
+
+    play(main)
+
+
 def test_selectors_and_rules_choose(server: Server) -> None:
     async def main(cluster: Cluster) -> None:
         chosen = {"objectSelector": {"matchLabels": {"checked": "yes"}}}

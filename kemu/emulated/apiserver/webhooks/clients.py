@@ -4,7 +4,7 @@
     answer = await client.call(webhook.clientConfig, review, timeout_s=10)
 
 Role: ``apiserver/pkg/util/webhook``. Nothing listens at the address of an emulated Service: ``services`` says which
-port of loopback stands for it (``kemu up --service``).
+port of loopback stands for it (``kemu up --service``). One of the type ExternalName leads to that host.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from kemu.runtime.env import Env
 
 _SERVICES = resources.BY_PLURAL["services"]
 _DEFAULT_PORT = 443
+_LOOPBACK = "127.0.0.1"
+_EXTERNAL = "ExternalName"
 _LONGEST_QUOTED = 2048
 """Characters of an answer that is no JSON which the error shows (``maxUnstructuredResponseTextBytes``)."""
 
@@ -71,10 +73,11 @@ class WebhookClient:
 
     async def call(self, configuration: Configuration, body: Json, timeout_s: float) -> dict[str, Any]:
         """The object that the webhook answers. Raises CallFailed and BadClient."""
-        url, port = self._address(configuration, timeout_s)
+        url, host, port = self._address(configuration, timeout_s)
         data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        question = outside.Question(url, data, timeout_s, bytes(configuration.caBundle), port, host)
         try:
-            answer = await self._env.ask(outside.Question(url, data, timeout_s, bytes(configuration.caBundle), port))
+            answer = await self._env.ask(question)
         except outside.BadAuthorities as error:
             raise BadClient(str(error)) from None
         except outside.Unanswered as error:
@@ -83,27 +86,32 @@ class WebhookClient:
             raise CallFailed(_refusal(answer))
         return _read(answer.body)
 
-    def _address(self, configuration: Configuration, timeout_s: float) -> tuple[str, int]:
-        """The URL, and the port of loopback in place of where it points. Raises CallFailed and BadClient."""
+    def _address(self, configuration: Configuration, timeout_s: float) -> tuple[str, str, int]:
+        """The URL, and the host and the port in place of where it points; port 0: where it points. Raises CallFailed
+        and BadClient."""
         query = urlencode({"timeout": f"{max(1, -(-timeout_s // 1)):.0f}s"})
         if not configuration.HasField("service"):
             if not configuration.url:
                 raise BadClient("webhook configuration must have either service or URL")
             place = urlsplit(configuration.url)
-            return f"{place.scheme}://{place.netloc}{_clean(place.path)}?{query}", 0
+            return f"{place.scheme}://{place.netloc}{_clean(place.path)}?{query}", "", 0
         service = configuration.service
         port = service.port if service.HasField("port") else _DEFAULT_PORT
         path = _clean(service.path)
         url = f"https://{service.name}.{service.namespace}.svc:{port}{path}?{query}"
-        return url, self._port_of(service, port, url)
+        return url, *self._behind(service, port, url)
 
-    def _port_of(self, service: Service, port: int, url: str) -> int:
-        """``ResolveCluster`` of ``apiserver/pkg/util/proxy``."""
+    def _behind(self, service: Service, port: int, url: str) -> tuple[str, int]:
+        """Where a Service leads (``ResolveCluster`` of ``apiserver/pkg/util/proxy``). Raises CallFailed."""
         key = resources.key(_SERVICES, service.namespace, service.name)
         entry = self._cache.collections["services"].entries.get(key)
         if entry is None:
             raise CallFailed(f'Post "{url}": service "{service.name}" not found')
         found = core_v1_pb2.Service.FromString(entry.wire)
+        if found.spec.type == _EXTERNAL:
+            return found.spec.externalName, port
+        if found.spec.clusterIP == "None":
+            raise CallFailed(f'Post "{url}": cannot route to service with ClusterIP "None"')
         if all(one.port != port for one in found.spec.ports):
             raise CallFailed(f'Post "{url}": no service port {port} found for service "{service.name}"')
         name = f"{service.namespace}/{service.name}"
@@ -112,7 +120,7 @@ class WebhookClient:
                 f'Post "{url}": dial tcp {found.spec.clusterIP}:{port}: connect: connection refused (no process stands '
                 f"for service {name}: kemu up --service {name}=PORT)"
             )
-        return self._services[name]
+        return _LOOPBACK, self._services[name]
 
 
 def _clean(path: str) -> str:
