@@ -19,14 +19,16 @@ from google.protobuf.message import Message
 from kemu.emulated.objects.conversion import descriptors, json_writers
 from kemu.emulated.objects.managed_fields import schemas
 from kemu.emulated.objects.resources import Resource
-from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
-_TEXT, _NUMBER, _MESSAGE, _MESSAGES, _INLINE, _MAP, _FIELDS, _VALUE = range(8)
+_TEXT, _NUMBER, _MESSAGE, _MESSAGES, _INLINE, _MAP, _FIELDS, _VALUE, _KEPT = range(9)
 _ALWAYS, _IF_NOT_NULL, _IF_FILLED = range(3)
 """When a field is written."""
 _FIELDS_TYPE = meta_v1_pb2.FieldsV1.DESCRIPTOR.full_name
+_POD_SPEC = core_v1_pb2.PodSpec.DESCRIPTOR
+_MOST_KEPT_BYTES = 16 << 20
 _FIELDS_V1 = f"{meta_v1_pb2.ManagedFieldsEntry.DESCRIPTOR.full_name}.fieldsV1"
 
 
@@ -92,6 +94,10 @@ class _Writer:
                 if when == _IF_FILLED and (not value.ByteSize() or (complete is not None and complete(value))):
                     continue
                 found.append(head + write.text(value))
+            elif kind == _KEPT:
+                if when == _IF_FILLED and not value.ByteSize():
+                    continue
+                found.append(head + _kept.text(write, value))
             elif kind == _MESSAGES:
                 found.append(f"{head}[{','.join([write.text(one) for one in value])}]")
             elif kind == _NUMBER:
@@ -136,6 +142,8 @@ class _Writer:
             assert struct is None or isinstance(struct, str)
             kind = _MESSAGES if field.is_repeated else _MESSAGE
             write = _writer(message_type, struct or None)
+            if message_type is _POD_SPEC and kind == _MESSAGE:
+                kind = _KEPT
             if any(descriptors.is_inline(one) for one in message_type.fields):
                 complete = _is_empty
         elif field.is_repeated or message_type is not None or field.type not in _SIMPLE:
@@ -147,6 +155,28 @@ class _Writer:
             kind = _SIMPLE[field.type]
         return _Field(kind, name, _head(name), when, write, complete)
 
+
+class _Kept:
+    """Texts of the specs of pods: large, and the same in most of what is told of a pod, as its status changes."""
+
+    def __init__(self) -> None:
+        self._texts: dict[tuple[_Writer, bytes], str] = {}
+        self._bytes = 0
+
+    def text(self, writer: _Writer, message: Message) -> str:
+        key = writer, message.SerializeToString()
+        text = self._texts.get(key)
+        if text is None:
+            text = writer.text(message)
+            self._bytes += len(key[1]) + len(text)
+            if self._bytes > _MOST_KEPT_BYTES:
+                self._texts.clear()
+                self._bytes = len(key[1]) + len(text)
+            self._texts[key] = text
+        return text
+
+
+_kept = _Kept()
 
 _SIMPLE = {
     FieldDescriptor.TYPE_STRING: _TEXT,
