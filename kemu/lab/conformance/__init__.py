@@ -6,6 +6,7 @@ the folders translate the cases of some families, start the code that runs in pr
 
 comparisons   compares an answer with the record as JSON data: a missing key equals an empty value
 controllers   recorded decisions of the node lifecycle and the taint eviction controller
+gates         the feature gates of Kubernetes, and what kemu does about each: ``kemu conformance gates``
 jobs          recorded syncs of Jobs and CronJobs, and the times that cron expressions mean
 kubelet       recorded decisions of the kubelet
 live          the real kube-scheduler and kemu's, pod by pod, on one live cluster: ``kemu conformance live``

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ _SHOWN = 5
 """How many disagreements are printed; all of them are in the output of ``--json``."""
 _ROWS = 20
 """How many lines of each."""
-_LIVE = "live"
+_LIVE, _GATES = "live", "gates"
 _PODS = 200
 
 
@@ -25,10 +26,17 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "conformance",
         help="compare kemu's decisions with those of Kubernetes, recorded or live",
         description="Answer recorded cases with kemu's own code and compare; or, with live, give the same pods to the "
-        "real kube-scheduler and to kemu's, on one cluster. Exits with 1 where an answer differs.",
+        "real kube-scheduler and to kemu's, on one cluster; or, with gates, say what kemu does about each feature gate "
+        "of Kubernetes. Exits with 1 where an answer differs.",
     )
-    parser.add_argument("kind", help=f"what the cases are about: kubelet, scheduler or timeline; or {_LIVE}")
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="recorded cases (.jsonl or .jsonl.gz)")
+    parser.add_argument("kind", help=f"what the cases are about: kubelet, scheduler or timeline; {_LIVE}; or {_GATES}")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="recorded cases (.jsonl or .jsonl.gz); gates: the list of another version (versioned_feature_list.yaml)",
+    )
     parser.add_argument(
         "--pods",
         type=parsers.count,
@@ -59,6 +67,8 @@ def command(options: argparse.Namespace) -> int:
 
     if options.kind == _LIVE:
         return _live(options)
+    if options.kind == _GATES:
+        return _gates(options)
     if not options.files:
         raise KemuError("no FILE of recorded cases; docs/recording.md says how to make some")
     if options.kind not in registry.names():
@@ -89,6 +99,27 @@ def _live(options: argparse.Namespace) -> int:
         for line in report.lines(_SHOWN):
             print(line)
     return 0 if report.is_alike else 1
+
+
+def _gates(options: argparse.Namespace) -> int:
+    from kemu.lab.conformance import gates
+
+    known = gates.known()
+    if options.files:
+        differences = [line for file in options.files for line in gates.differences(known, gates.read(file, str(file)))]
+        if options.json:
+            print(json.dumps({"version": known.version, "differences": differences}))
+        else:
+            print("\n".join(differences) or f"the gates of {known.version}")
+        return 1 if differences else 0
+    if options.json:
+        print(json.dumps({"version": known.version, "gates": [dataclasses.asdict(one) for one in known]}))
+        return 0
+    longest = max(len(one.name) for one in known)
+    for one in known:
+        print(f"{one.name:{longest}}  {one.default:18}  {one.word:7}  {one.note}".rstrip())
+    print(f"{known.version}: {gates.summary(known)}")
+    return 0
 
 
 def _progress(text: str) -> None:
