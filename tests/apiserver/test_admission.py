@@ -9,7 +9,7 @@ import pytest
 
 from kemu import errors
 from kemu.emulated.apiserver import admission
-from kemu.emulated.apiserver.admission import pod_tolerations, toleration_sets
+from kemu.emulated.apiserver.admission.tolerations import of_pods, sets
 from kemu.emulated.objects.conversion import convert
 from kemu.messages.k8s import core_v1_pb2, node_v1_pb2
 from tests.apiserver.apiserver_cluster import Cluster, node, pod, priority_class, refusal, run
@@ -237,6 +237,37 @@ def test_new_nodes_take_no_pods_yet_where_the_plugin_is_on(is_on: bool) -> None:
     run(main, servers=({"admission": [*admission.DEFAULT_ON, "TaintNodesByCondition"]},) if is_on else ({},))
 
 
+# Topology -------------------------------------------------------------------------------------------------------------
+
+
+def test_pods_have_the_zone_and_the_region_of_their_node() -> None:
+    """``Admit`` of plugin/pkg/admission/podtopologylabels."""
+
+    async def main(cluster: Cluster) -> None:
+        placed = node("n1")
+        zone, region = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+        placed.metadata.labels.update({zone: "a", region: "west", "topology.kubernetes.io/rack": "7"})
+        await cluster.client.create(placed)
+        made = pod("x")
+        made.metadata.labels.update({zone: "stated", "app": "x"})
+        uid = (await cluster.client.create(made)).metadata.uid
+        bound = await cluster.client.bind("default", "x", uid, "n1")
+        assert dict(bound.metadata.labels) == {zone: "a", region: "west", "app": "x"}
+        uid = (await cluster.client.create(pod("y"))).metadata.uid
+        bound = await cluster.client.bind("default", "y", uid, "unknown")
+        assert not bound.metadata.labels
+        assert dict((await cluster.client.create(pod("z", nodeName="n1"))).metadata.labels) == {zone: "a", region: "west"}
+
+        changed = await cluster.client.get("nodes", "n1")
+        changed.metadata.labels[zone] = "b"
+        await cluster.client.update(changed)
+        uid = (await cluster.client.create(pod("later"))).metadata.uid
+        bound = await cluster.client.bind("default", "later", uid, "n1")
+        assert bound.metadata.labels[zone] == "b"
+
+    run(main)
+
+
 # Pod toleration restriction -------------------------------------------------------------------------------------------
 
 ALL = ({"admission": [*admission.DEFAULT_ON, "PodTolerationRestriction"]},)
@@ -253,9 +284,7 @@ def test_pods_that_are_not_best_effort_tolerate_memory_pressure_where_the_plugin
 
     async def main(cluster: Cluster) -> None:
         created = await cluster.client.create(pod("a", **spec))
-        found = [
-            (one.operator, one.effect) for one in created.spec.tolerations if one.key == pod_tolerations.MEMORY_PRESSURE
-        ]
+        found = [(one.operator, one.effect) for one in created.spec.tolerations if one.key == of_pods.MEMORY_PRESSURE]
         assert found == [("Exists", "NoSchedule")] * (is_on and bool(spec))
 
     run(main, servers=ALL if is_on else ({},))
@@ -264,9 +293,9 @@ def test_pods_that_are_not_best_effort_tolerate_memory_pressure_where_the_plugin
 def test_a_namespace_gives_tolerations_and_limits_them() -> None:
     async def main(cluster: Cluster) -> None:
         team = namespace("team")
-        team.metadata.annotations[pod_tolerations.DEFAULTS] = '[{"key": "team", "operator": "Exists"}]'
+        team.metadata.annotations[of_pods.DEFAULTS] = '[{"key": "team", "operator": "Exists"}]'
         listed = '[{"key": "team", "operator": "Exists"}, {"operator": "Exists", "effect": "NoExecute"}]'
-        team.metadata.annotations[pod_tolerations.ALLOWED] = listed
+        team.metadata.annotations[of_pods.ALLOWED] = listed
         await cluster.client.create(team)
         created = await cluster.client.create(pod("a", "team"))
         assert "team" in [one.key for one in created.spec.tolerations]
@@ -449,4 +478,4 @@ def test_a_runtime_class_is_validated() -> None:
 def test_merged_tolerations_cover_one_another(tolerations: list[tuple[Any, ...]], kept: list[int]) -> None:
     names = ("key", "operator", "value", "effect", "tolerationSeconds")
     given = [core_v1_pb2.Toleration(**dict(zip(names, one, strict=True))) for one in tolerations]
-    assert toleration_sets.merge(given) == [given[index] for index in kept]
+    assert sets.merge(given) == [given[index] for index in kept]

@@ -381,6 +381,8 @@ class Requests:
         return found
 
     async def _bind(self, request: api_pb2.BindRequest, by: str, start_ns: int) -> bytes:
+        if self._admission.bind is not None:
+            request = self._admission.bind(request)
         asking = self._admission.asks()
         if asking is not None:
             request = await self._subresources.bind(asking, request)
@@ -390,6 +392,9 @@ class Requests:
 
     async def _commit(self, request: api_pb2.CommitRequest, by: str, start_ns: int) -> api_pb2.CommitResponse:
         """The run log has one entry for each binding, as if they had come one by one."""
+        if self._admission.bind is not None:
+            bindings = map(self._admission.bind, request.bindings)
+            request = api_pb2.CommitRequest(all_or_nothing=request.all_or_nothing, bindings=bindings)
         asking = self._admission.asks()
         outcome = await self._binder.commit(request) if asking is None else await self._commit_asking(asking, request)
         response = api_pb2.CommitResponse()

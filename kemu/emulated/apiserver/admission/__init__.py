@@ -7,16 +7,13 @@
     node_taints                    TaintNodesByCondition: new nodes get the taint not-ready; off by default
     limit_ranges                   LimitRanger: defaults and bounds of what containers, pods and claims ask for
     priority                       Priority: class name → value and preemption policy; one global default
-    tolerations                    DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
-    pod_tolerations                PodTolerationRestriction: tolerations by namespace and of memory pressure; off by
-                                   default
-    extended_resource_tolerations  ExtendedResourceToleration: of the taints named like requested extended resources;
-                                   off by default
+    tolerations                    DefaultTolerationSeconds, PodTolerationRestriction, ExtendedResourceToleration
     storage                        DefaultStorageClass: the class of claims that name none; and
                                    StorageObjectInUseProtection: finalizers of claims and volumes
     runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
     identities                     ServiceAccount: a pod has an account that exists, its containers mount a token; off
                                    by default, on in ``kemu up``; always: checks of roles, bindings and certificates
+    pod_topologies                 PodTopologyLabels: a pod has the zone and the region of its node
     quotas                         ResourceQuota: what exceeds a quota is refused, what does not is charged
 
 A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order, that of
@@ -26,7 +23,6 @@ A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their name
     external/                      webhooks, hooks of scenarios, and policies: asked after the plugins that change
                                    objects, and before ResourceQuota
     services                       the addresses and ports of Services
-    toleration_sets                sets of tolerations: merged, and compared with those that are allowed
 """
 
 from __future__ import annotations
@@ -38,7 +34,6 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAffinityTopology
 from kemu.emulated.apiserver.admission.base import Host, Plugin
-from kemu.emulated.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
 from kemu.emulated.apiserver.admission.external import External
 from kemu.emulated.apiserver.admission.external.attributes import ASKING, CREATE, DELETE, UPDATE, Asking, Attributes
 from kemu.emulated.apiserver.admission.identities.certificates import Certificates
@@ -49,18 +44,21 @@ from kemu.emulated.apiserver.admission.limit_ranges import LimitRanger
 from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
 from kemu.emulated.apiserver.admission.node_taints import TaintNodesByCondition
-from kemu.emulated.apiserver.admission.pod_tolerations import PodTolerationRestriction
+from kemu.emulated.apiserver.admission.pod_topologies import PodTopologyLabels
 from kemu.emulated.apiserver.admission.priority import Priority
 from kemu.emulated.apiserver.admission.quotas.plugin import ResourceQuota
 from kemu.emulated.apiserver.admission.runtime_classes import RuntimeClass
 from kemu.emulated.apiserver.admission.services import ServiceAddresses
 from kemu.emulated.apiserver.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
-from kemu.emulated.apiserver.admission.tolerations import DefaultTolerationSeconds
+from kemu.emulated.apiserver.admission.tolerations.default_seconds import DefaultTolerationSeconds
+from kemu.emulated.apiserver.admission.tolerations.extended_resources import ExtendedResourceToleration
+from kemu.emulated.apiserver.admission.tolerations.of_pods import PodTolerationRestriction
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s.objects import KubernetesObject
+from kemu.messages.v1 import api_pb2
 
 PLUGINS: dict[str, type[Plugin[Any]]] = {
     "NamespaceLifecycle": NamespaceLifecycle,
@@ -77,6 +75,7 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "StorageObjectInUseProtection": StorageObjectInUseProtection,
     "RuntimeClass": RuntimeClass,
     "DefaultIngressClass": DefaultIngressClass,
+    "PodTopologyLabels": PodTopologyLabels,
     "ResourceQuota": ResourceQuota,
 }
 """In the order in which they run."""
@@ -112,6 +111,11 @@ class Chain:
         """By plural and subresource: those of the former that can have a say."""
         self._deletes = _by_plural(plugins, "delete")
         self._evictions = _by_plural(plugins, "evict")
+        topology = next((one for one in plugins if isinstance(one, PodTopologyLabels)), None)
+        self.bind: Callable[[api_pb2.BindRequest], api_pb2.BindRequest] | None = (
+            None if topology is None else topology.bind
+        )
+        """Changes bindings; None: there is nothing that would."""
         self.external: External | None = None
         """Set before the first request; None: nobody outside is asked."""
 

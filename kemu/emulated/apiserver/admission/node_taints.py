@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kemu.emulated.apiserver.admission.base import Plugin
-from kemu.emulated.apiserver.admission.tolerations import NOT_READY
+from kemu.emulated.apiserver.admission.tolerations.default_seconds import NOT_READY
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s import core_v1_pb2

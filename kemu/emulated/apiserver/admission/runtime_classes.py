@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from kemu.emulated.apiserver import errors
-from kemu.emulated.apiserver.admission import toleration_sets
 from kemu.emulated.apiserver.admission.base import Derived, Plugin
+from kemu.emulated.apiserver.admission.tolerations import sets
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
@@ -98,6 +98,6 @@ def _set_scheduling(pod: core_v1_pb2.Pod, scheduling: node_v1_pb2.Scheduling) ->
             )
             raise errors.forbidden(PODS, pod.metadata.name, why)
         spec.nodeSelector[key] = value
-    merged = toleration_sets.merge([*spec.tolerations, *scheduling.tolerations])
+    merged = sets.merge([*spec.tolerations, *scheduling.tolerations])
     del spec.tolerations[:]
     spec.tolerations.extend(merged)

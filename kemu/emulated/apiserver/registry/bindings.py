@@ -227,6 +227,8 @@ class Binder:
         spec.nodeName = request.node
         for key, text in request.annotations.items():
             metadata.annotations[key] = text
+        for key, text in request.labels.items():
+            metadata.labels[key] = text
         meta.set_condition(status.conditions, "PodScheduled", "True", "", "", writes.unix_now_ns())
         status.ClearField("nominatedNodeName")
         value: bytes = pod.SerializeToString(deterministic=True)

@@ -87,6 +87,7 @@ async def bind(call: Call) -> Response:
             uid=binding.metadata.uid,
             node=target.name,
             annotations=binding.metadata.annotations,
+            labels=binding.metadata.labels,
             client=call.request.agent.partition("/")[0][:_LONGEST_CLIENT],
         )
         warnings = (await call.ask("Bind", request)).warnings

@@ -24,6 +24,7 @@ class Subresources:
         if request.uid:
             metadata.uid = request.uid
         metadata.annotations.update(request.annotations)
+        metadata.labels.update(request.labels)
         binding.target.kind, binding.target.name = "Node", request.node
         before = binding.SerializeToString(deterministic=True)
         await self._ask(asking, "binding", request.namespace, request.name, binding)
@@ -34,6 +35,8 @@ class Subresources:
         changed.uid, changed.node = binding.metadata.uid, binding.target.name
         changed.annotations.clear()
         changed.annotations.update(binding.metadata.annotations)
+        changed.labels.clear()
+        changed.labels.update(binding.metadata.labels)
         return changed
 
     async def evict(self, asking: Asking, request: api_pb2.EvictRequest) -> api_pb2.EvictRequest:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kemu.emulated.apiserver import errors
-from kemu.emulated.apiserver.admission import toleration_sets
 from kemu.emulated.apiserver.admission.base import Derived, Plugin
+from kemu.emulated.apiserver.admission.tolerations import sets
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
@@ -43,7 +43,7 @@ class PodTolerationRestriction(Plugin[core_v1_pb2.Pod]):
         _merge(obj, await self._of_namespace(obj, DEFAULTS))
 
     async def validate(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:
-        if not toleration_sets.are_covered(obj.spec.tolerations, await self._of_namespace(obj, ALLOWED)):
+        if not sets.are_covered(obj.spec.tolerations, await self._of_namespace(obj, ALLOWED)):
             why = (
                 "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace "
                 "whitelist"
@@ -76,6 +76,6 @@ def _merge(pod: core_v1_pb2.Pod, extra: list[core_v1_pb2.Toleration]) -> None:
     if qos.qos_class(pod) != qos.BEST_EFFORT:
         extra = [*extra, core_v1_pb2.Toleration(key=MEMORY_PRESSURE, operator="Exists", effect="NoSchedule")]
     if extra:
-        merged = toleration_sets.merge([*pod.spec.tolerations, *extra])
+        merged = sets.merge([*pod.spec.tolerations, *extra])
         del pod.spec.tolerations[:]
         pod.spec.tolerations.extend(merged)
