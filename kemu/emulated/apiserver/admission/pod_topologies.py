@@ -15,6 +15,7 @@ from kemu.messages.v1 import api_pb2
 PODS, NODES = resources.BY_PLURAL["pods"], resources.BY_PLURAL["nodes"]
 LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _PREFIX = b"topology.kubernetes.io/"
+_KEY = resources.key(NODES, "", "")
 _NONE: Mapping[str, str] = {}
 
 
@@ -35,6 +36,10 @@ class PodTopologyLabels(Plugin[core_v1_pb2.Pod]):
 
     def bind(self, request: api_pb2.BindRequest) -> api_pb2.BindRequest:
         """The binding with the labels of its node."""
+        # Every binding comes here: no further calls for nodes without.
+        entry = self._nodes.get(_KEY + request.node.encode())
+        if entry is None or _PREFIX not in entry.value:
+            return request
         labels = self._labels(request.node)
         if not labels:
             return request
@@ -45,7 +50,7 @@ class PodTopologyLabels(Plugin[core_v1_pb2.Pod]):
 
     def _labels(self, name: str) -> Mapping[str, str]:
         """Empty, too, for a node that does not exist."""
-        entry = self._nodes.get(resources.key(NODES, "", name))
+        entry = self._nodes.get(_KEY + name.encode())
         if entry is None or _PREFIX not in entry.value:
             return _NONE
         known = self._known.get(name)
