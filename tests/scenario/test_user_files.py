@@ -51,7 +51,7 @@ def complaint(reader: Callable[[Path, Path], Any], file: Path, folder: Path) -> 
     begun = time.monotonic()
     with pytest.raises(KemuError) as caught:
         reader(file, folder)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60  # it does not wait for a file that never ends
     error = caught.value
     return "\n".join(map(str, error.problems)) if isinstance(error, ScenarioError) else str(error)
 
