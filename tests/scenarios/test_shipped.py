@@ -1,7 +1,6 @@
 """Every shipped scenario does what its document says, and repeats byte for byte.
 
-Here each runs with the seed of its document. CI judges two more, which it runs twice each (``scripts/check-determinism``);
-the nightly ten.
+Here each runs with the seed of its document. CI judges two more, and runs each twice (``scripts/check-determinism``).
 """
 
 from __future__ import annotations
