@@ -142,7 +142,7 @@ def test_a_mistake_in_the_api_server_ends_the_request_alone(monkeypatch: pytest.
         raise ValueError("a mistake")
 
     async def main(cluster: Cluster) -> None:
-        monkeypatch.setattr("kemu.emulated.apiserver.registry.registry.place", fail)
+        monkeypatch.setattr("kemu.emulated.apiserver.registry.entries.place", fail)
         answer = await cluster.http.post(PODS, json=pod())
         assert (answer.status_code, answer.json()["reason"]) == (500, "InternalError")
         monkeypatch.undo()

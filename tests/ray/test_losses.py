@@ -18,7 +18,7 @@ from kemu.runtime.ray import processes
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.ray.driver.runtime import RayRuntime
 from tests.ray import clusters
-from tests.ray.world import CODE, Events, alive, spec, until, until_true
+from tests.ray.world import CODE, Events, alive, no_more_shared_memory, shared_memory, spec, until, until_true
 
 pytestmark = pytest.mark.ray
 
@@ -84,7 +84,7 @@ class Run:
         assert err == "", "neither Ray nor Python has anything to say"
         until_true(lambda: not [pid for pid in self.pids if alive(pid)], timeout_s=10)
         assert list(self.temporary.iterdir()) == []
-        assert shared_memory() <= self._shared_memory
+        no_more_shared_memory(self._shared_memory)
         return self.process.returncode, json.loads(out)
 
 
@@ -99,10 +99,6 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
     yield start
     for run in runs:
         run.kill()
-
-
-def shared_memory() -> set[str]:
-    return set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import pytest
 from kemu.errors import KemuError
 from kemu.runtime.ray import processes
 from kemu.runtime.ray.driver import standing
-from tests.ray.world import alive, until_true
+from tests.ray.world import alive, no_more_shared_memory, shared_memory, until_true
 
 REPOSITORY = Path(__file__).parents[2]
 SCENARIO = """
@@ -48,10 +48,6 @@ def kemu(*words: str) -> tuple[int, Any]:
         check=False,
     )
     return done.returncode, json.loads(done.stdout)
-
-
-def shared_memory() -> set[str]:
-    return set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
 
 
 def ports(pids: list[int]) -> list[str]:
@@ -99,7 +95,7 @@ def test_runs_share_it_and_nothing_is_left(state: Path) -> None:
     assert ended == (0, {"ended": True, "left": []})
     assert not [pid for pid in everything if alive(pid)]
     assert not Path(cluster.temporary).exists()
-    assert shared_memory() <= memory
+    no_more_shared_memory(memory)
     assert kemu("ray", "down") == (0, {"ended": False, "left": []})
     assert kemu("ray", "status")[1]["runs"] is False
 

@@ -292,3 +292,12 @@ def until_true(condition: Any, *, timeout_s: float = 60.0) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def shared_memory() -> set[str]:
+    return set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+
+
+def no_more_shared_memory(before: set[str]) -> None:
+    """Nothing that stays has come since; others on this machine open and close theirs meanwhile."""
+    until_true(lambda: shared_memory() <= before, timeout_s=10)

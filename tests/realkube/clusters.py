@@ -20,6 +20,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from kemu.emulated.real import components
 from tests.realkube import binaries, kubeconfigs, processes
 
 ADMIN_TOKEN = "admin-token"
@@ -155,7 +156,7 @@ class Cluster(Components):
     ) -> Iterator[Cluster]:
         """Start both in ``folder``, wait until the server is ready; stop everything at the end."""
         folder.mkdir(parents=True, exist_ok=True)
-        client_port, peer_port, port = processes.free_ports(3)
+        client_port, peer_port, port = components.free_ports(3)
         cluster = cls(folder, port)
         try:
             cluster._start_etcd(client_port, peer_port)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,15 +65,3 @@ class Process:
             except subprocess.TimeoutExpired:
                 self._process.kill()
         self._process.wait()
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of loopback that were free a moment ago."""
-    held = [socket.socket() for _ in range(count)]
-    try:
-        for one in held:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in held]
-    finally:
-        for one in held:
-            one.close()

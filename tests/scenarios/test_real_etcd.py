@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import time
 import urllib.request
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kemu.emulated.real import components
 from kemu.errors import ActorFailed, KemuError
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
@@ -31,14 +31,8 @@ pytestmark = [
 ]
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def start(directory: Path) -> tuple[subprocess.Popen[bytes], int]:
-    client, peer = free_port(), free_port()
+    client, peer = components.free_ports(2)
     process = subprocess.Popen(
         [
             ETCD, "--data-dir", str(directory), "--listen-client-urls", f"http://127.0.0.1:{client}",

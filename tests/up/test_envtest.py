@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import ssl
 import subprocess
 import time
@@ -21,6 +20,7 @@ import pytest
 from kemu.doors.cli.main import main
 from kemu.emulated.gateway.authentication.certificates import Authority
 from kemu.emulated.objects.identities import User
+from kemu.emulated.real import components
 from kemu.errors import KemuError
 from kemu.lab.up.envtest import assets, flags, servers
 
@@ -51,12 +51,6 @@ DEFINITION = {
 }
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("assets")
@@ -77,7 +71,7 @@ class ApiServer:
         (folder / "ca.crt").write_bytes(self.authority.certificate)
         (folder / "sa-signer.key").write_bytes(Authority.make().pair.key)
         self.trusted = certificates.certificate.decode()
-        self.port = free_port()
+        (self.port,) = components.free_ports(1)
         self.url = f"https://127.0.0.1:{self.port}"
         self.begun = time.monotonic()
         self.process = subprocess.Popen(
@@ -229,7 +223,7 @@ def test_a_run_is_kept(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 def test_etcd_is_healthy_until_it_is_stopped(folder: Path) -> None:
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"http://127.0.0.1:{components.free_ports(1)[0]}"
     words = [f"--listen-client-urls={url}", "--data-dir=/nowhere", "--unsafe-no-fsync=true"]
     with subprocess.Popen([folder / "etcd", *words], stderr=subprocess.PIPE) as process:
         try:

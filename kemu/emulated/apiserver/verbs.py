@@ -17,7 +17,7 @@ from kemu.emulated.apiserver.admission.identities import certificates
 from kemu.emulated.apiserver.authorization import attributes, escalations, requesters
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.apiserver.custom import scales as custom_scales
-from kemu.emulated.apiserver.registry import applies, bodies, deletions, options, registry, scales, strategies
+from kemu.emulated.apiserver.registry import applies, bodies, deletions, entries, options, scales, strategies
 from kemu.emulated.apiserver.registry.bindings import Binder, Outcome, refused_as_a_whole
 from kemu.emulated.apiserver.registry.evictions import Evictor
 from kemu.emulated.apiserver.registry.patching import patches
@@ -81,6 +81,7 @@ class Requests:
         self._reader = reader
         self._binder = binder
         self._evictor = evictor
+        self._scaler = scales.Scaler(registry, admission)
         self._subresources = Subresources(admission)
         self._verbs: dict[str, Callable[[Any, str, int], Coroutine[Any, Any, Answer | tuple[Entry, bool]]]] = {
             "get": self._get,
@@ -246,7 +247,7 @@ class Requests:
         where = request.resource
         writer = applies.actor(by, self._tracks_all)
         strategy = strategies.STRATEGIES.get(where.resource) or self._registry.strategy_of(where)
-        sent = registry.decode(strategy.resource, request.object)
+        sent = entries.decode(strategy.resource, request.object)
         entry, obj = await self._registry.create_of(strategy, where.namespace, sent, writer)
         if where.resource == "pods":
             self._log_pod("create", obj.metadata, by, start_ns, entry.revision)
@@ -300,7 +301,7 @@ class Requests:
         with request_warnings.gathering(warnings), dry_runs.pretending(bool(asked.dry_run)):
             if is_scale:
                 wanted = cast(autoscaling_v1_pb2.Scale, sent)
-                wire = await self._registry.scale(where, wanted.metadata.name, lambda scale: wanted, writer)
+                wire = await self._scaler.scale(where, wanted.metadata.name, lambda scale: wanted, writer)
                 return api_pb2.ObjectResponse(object=wire, warnings=warnings)
             entry, gone, created = await self._registry.put(
                 where.resource, where.namespace, sent, request.subresource, writer, request.name, where.version
@@ -341,7 +342,7 @@ class Requests:
                         patch.apply(scales.RESOURCE, scale)
                         return scale
 
-                wire = await self._registry.scale(where, request.name, change, writer)
+                wire = await self._scaler.scale(where, request.name, change, writer)
                 return api_pb2.ObjectResponse(object=wire, warnings=warnings)
             if request.type == patches.APPLY:
                 entry, gone, created = await self._registry.apply(request, warnings)
@@ -439,7 +440,7 @@ class Requests:
 
     def _sent(self, where: api_pb2.Resource, data: bytes) -> KubernetesObject:
         strategy = strategies.STRATEGIES.get(where.resource) or self._registry.strategy_of(where)
-        return registry.decode(strategy.resource, data)
+        return entries.decode(strategy.resource, data)
 
     def _log_pod(self, verb: str, metadata: meta_v1_pb2.ObjectMeta, by: str, start_ns: int, revision: int) -> None:
         self._env.log(
@@ -466,7 +467,7 @@ def _body(
     resource: resources.Resource, data: bytes, content_type: str, level: str
 ) -> tuple[KubernetesObject, list[str]]:
     """An object, and warnings about it."""
-    return bodies.read(resource, data, content_type, level) if content_type else (registry.decode(resource, data), [])
+    return bodies.read(resource, data, content_type, level) if content_type else (entries.decode(resource, data), [])
 
 
 def _written(entry: Entry, gone: bool) -> Answer:

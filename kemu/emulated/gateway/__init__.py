@@ -1,6 +1,7 @@
 """The Kubernetes REST API in front of the API server actors. Begin with ``app``.
 
     app          the ASGI application: which request goes where
+    asgi         the types by which it and the layers in front of it call each other
     servers      HTTP on a socket: uvicorn in the running event loop, HTTP/1.1 or HTTP/2 as clients choose
     settings     what the gateway is told
     backends     the API servers behind it, and which one a connection sticks to

@@ -13,11 +13,12 @@ from kemu.emulated.gateway import custom, discoveries, flows, monitoring
 from kemu.emulated.gateway.answers import refusals, responses
 from kemu.emulated.gateway.answers.representations import Representations
 from kemu.emulated.gateway.answers.responses import Response
+from kemu.emulated.gateway.asgi import Receive, Scope, Send
 from kemu.emulated.gateway.authentication import impersonations
 from kemu.emulated.gateway.backends import Backend, Backends, Refused
 from kemu.emulated.gateway.limits import connections, lanes
 from kemu.emulated.gateway.monitoring import Metrics
-from kemu.emulated.gateway.requests.messages import Receive, Request, Scope, Send
+from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.paths import Path
 from kemu.emulated.gateway.settings import Settings
 from kemu.emulated.gateway.streams import Backlog, Streams

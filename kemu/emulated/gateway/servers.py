@@ -8,13 +8,14 @@ import logging
 import socket
 import ssl
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import uvicorn
 
+from kemu.emulated.gateway.asgi import Application
 from kemu.emulated.gateway.authentication.certificates import KeyPair
 from kemu.emulated.gateway.http2.connections import PROTOCOL, Http2Connection
 from kemu.emulated.gateway.limits import connections
@@ -48,19 +49,6 @@ class Certificates:
             context.verify_mode = ssl.CERT_OPTIONAL
             context.load_verify_locations(cadata=self.authority.decode())
         return context
-
-
-class Application(Protocol):
-    """What is served: an ASGI application that can be told to end what goes on."""
-
-    async def __call__(
-        self,
-        scope: MutableMapping[str, Any],
-        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
-        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
-    ) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class _Gathering:

@@ -99,6 +99,7 @@ _AUDIT_POLICY = {
 
 
 def free_ports(count: int) -> list[int]:
+    """Ports of loopback that were free a moment ago."""
     with contextlib.ExitStack() as stack:
         held = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in held:

@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from kemu.emulated.gateway.asgi import Application
 from kemu.emulated.gateway.faults import layer, past, refusals, requests
-from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.gateway.faults.requests import Asked
 from kemu.emulated.gateway.requests import request_infos
 from kemu.emulated.objects import resources

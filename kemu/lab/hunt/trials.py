@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from kemu.emulated.gateway.faults.layer import Application
+from kemu.emulated.gateway.asgi import Application
 from kemu.emulated.objects import custom_kinds, identities, resources
 from kemu.errors import KemuError
 from kemu.lab.hunt.courses import Change, Course

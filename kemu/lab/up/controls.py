@@ -20,9 +20,10 @@ import asyncio
 import contextlib
 import json
 import math
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from kemu.emulated.gateway.asgi import Application, Receive, Scope, Send
 from kemu.emulated.gateway.limits import connections
 from kemu.emulated.gateway.settings import Authenticator
 from kemu.emulated.objects import times
@@ -36,21 +37,6 @@ PREFIX = "/kemu/v1/"
 _BODY_BYTES = 1 << 20
 
 T = TypeVar("T")
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-
-class Application(Protocol):
-    async def __call__(
-        self,
-        scope: MutableMapping[str, Any],
-        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
-        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
-    ) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class Steps(Protocol):

@@ -9,9 +9,10 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.gateway import issuers
 from kemu.emulated.gateway.app import Gateway
+from kemu.emulated.gateway.asgi import Application
 from kemu.emulated.gateway.authentication import authenticators
 from kemu.emulated.gateway.deliveries import Deliveries
-from kemu.emulated.gateway.faults.layer import Application, Layer, Strike, Time
+from kemu.emulated.gateway.faults.layer import Layer, Strike, Time
 from kemu.emulated.gateway.faults.revisions import Revisions
 from kemu.emulated.gateway.handlers import Handlers
 from kemu.emulated.gateway.limits import files, sites

@@ -13,14 +13,7 @@ public final class Containers {
   private static final Steps steps = new Steps();
 
   public static void main(String[] arguments) {
-    try {
-      run(arguments);
-      steps.print();
-      System.exit(0);
-    } catch (Throwable error) {
-      error.printStackTrace();
-      System.exit(1);
-    }
+    steps.end(Containers::run, arguments);
   }
 
   private static void run(String[] arguments) throws Exception {

@@ -91,14 +91,7 @@ public final class Fabric8 {
   private static final Steps steps = new Steps();
 
   public static void main(String[] arguments) {
-    try {
-      run(arguments);
-      steps.print();
-      System.exit(0);
-    } catch (Throwable error) {
-      error.printStackTrace();
-      System.exit(1); // whatever threads of clients still run
-    }
+    steps.end(Fabric8::run, arguments);
   }
 
   private static void run(String[] arguments) throws Exception {

@@ -38,14 +38,7 @@ public final class Official {
   private static final Steps steps = new Steps();
 
   public static void main(String[] arguments) {
-    try {
-      run(arguments);
-      steps.print();
-      System.exit(0);
-    } catch (Throwable error) {
-      error.printStackTrace();
-      System.exit(1); // whatever threads of clients still run
-    }
+    steps.end(Official::run, arguments);
   }
 
   private static void run(String[] arguments) throws Exception {

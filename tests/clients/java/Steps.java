@@ -25,8 +25,21 @@ final class Steps {
     }
   }
 
-  void print() throws Exception {
-    System.out.println(JSON.writeValueAsString(java.util.Map.of("steps", done)));
+  /** What a program does with its arguments. */
+  interface Program {
+    void run(String[] arguments) throws Exception;
+  }
+
+  /** Runs a program, prints the record, and ends the process, whatever threads of clients still run. */
+  void end(Program program, String[] arguments) {
+    try {
+      program.run(arguments);
+      System.out.println(JSON.writeValueAsString(java.util.Map.of("steps", done)));
+      System.exit(0);
+    } catch (Throwable error) {
+      error.printStackTrace();
+      System.exit(1);
+    }
   }
 
   /** Calls something again where it may meet a conflict. */

@@ -8,9 +8,9 @@ import json
 import tempfile
 from pathlib import Path
 
+from kemu.emulated.real import components
 from tests.clients import emulated
 from tests.clients.kueue import manager, runs
-from tests.realkube import processes
 
 
 def main() -> int:
@@ -23,7 +23,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="kemu-kueue-") as passing:
         folder = options.folder or Path(passing)
         folder.mkdir(parents=True, exist_ok=True)
-        port = processes.free_ports(1)[0]
+        port = components.free_ports(1)[0]
         with runs.cluster(options.on, folder, port) as cluster:
             manager.install(cluster, port, service_is_local=options.on == runs.REAL, qps=options.qps)
             found = runs.run(cluster, options.jobs)

@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from kemu.emulated.real import components
 from tests.clients.emulated import eventually
 from tests.clients.kueue import programs
 from tests.realkube import clusters, processes
@@ -41,7 +42,7 @@ def install(cluster: clusters.Components, port: int, *, service_is_local: bool, 
     kinds = [one["metadata"]["name"] for one in documents if one["kind"] == "CustomResourceDefinition"]
     cluster.kubectl("apply", "--server-side", "-f", str(folder / "kueue.yaml"), timeout_s=START_S)
     cluster.kubectl("wait", "--for=condition=Established", *(f"crd/{name}" for name in kinds), "--timeout=60s")
-    health = processes.free_ports(1)[0]
+    health = components.free_ports(1)[0]
     process = _start(cluster, documents, port, qps, health)
     _hand_over_certificates(cluster, process)
     eventually("Kueue is ready", lambda: _is_ready(process, health), START_S)
@@ -53,7 +54,7 @@ def _start(cluster: clusters.Components, documents: list[Any], port: int, qps: i
     config = yaml.safe_load(
         next(one["data"]["controller_manager_config.yaml"] for one in documents if one["kind"] == "ConfigMap")
     )
-    metrics = processes.free_ports(1)[0]
+    metrics = components.free_ports(1)[0]
     config["health"] = {"healthProbeBindAddress": f"127.0.0.1:{health}"}
     config["metrics"] = {"bindAddress": f"127.0.0.1:{metrics}"}
     config["webhook"] = {"host": "127.0.0.1", "port": port, "certDir": str(folder / "certificates-of-kueue")}

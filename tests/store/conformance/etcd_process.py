@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import grpc
 
+from kemu.emulated.real import components
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 
 START_TIMEOUT_S = 20
@@ -23,22 +23,12 @@ def binary() -> str | None:
     return shutil.which(os.environ.get("KEMU_ETCD", "etcd"))
 
 
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 @contextmanager
 def running(directory: Path) -> Iterator[str]:
     """Yields the target to dial."""
     program = binary()
     assert program is not None
-    client_port, peer_port = _free_ports(2)
+    client_port, peer_port = components.free_ports(2)
     client, peer = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
     with open(directory / "etcd.log", "wb") as log:
         process = subprocess.Popen(

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
-from kemu.emulated.apiserver.registry import bind_checks, registry, strategies
+from kemu.emulated.apiserver.registry import bind_checks, entries, strategies
 from kemu.emulated.apiserver.registry.bind_checks import BindCheck, Look
 from kemu.emulated.apiserver.registry.registry import PODS, Registry
 from kemu.emulated.apiserver.registry.strategies import Strategy
@@ -161,7 +161,7 @@ class Binder:
             raise errors.not_found(PODS, request.name)
         binding.value = self._bound(strategies.STRATEGIES["pods"], entry, request)
         if look is not None:
-            problem = look.accept(cast(core_v1_pb2.Pod, registry.parse(PODS, entry)), request)
+            problem = look.accept(cast(core_v1_pb2.Pod, entries.parse(PODS, entry)), request)
             if problem:
                 raise errors.conflict(PODS, request.name, problem, "binding")
         elif request.HasField("node_generation"):
@@ -214,7 +214,7 @@ class Binder:
     def _bound(self, strategy: Strategy, entry: Entry, request: api_pb2.BindRequest) -> bytes:
         """``BindingREST.setPodNodeAndMetadata``."""
         writes = self._registry
-        pod: Any = registry.parse(PODS, entry)
+        pod: Any = entries.parse(PODS, entry)
         metadata, spec, status = pod.metadata, pod.spec, pod.status
         name = metadata.name
         if not writes.has_uid(request.uid, metadata.uid):
@@ -245,7 +245,7 @@ class Binder:
 def _check_request(request: api_pb2.BindRequest) -> str:
     """Returns the namespace. Raises :class:`kemu.errors.ApiError` for a binding that is incomplete."""
     name = request.name
-    namespace = registry.addressed(PODS, request.namespace, name)
+    namespace = entries.addressed(PODS, request.namespace, name)
     if not request.node:
         cause = kemu_errors.Cause("target.name", "FieldValueRequired", "Required value")
         raise kemu_errors.Invalid(
@@ -256,7 +256,7 @@ def _check_request(request: api_pb2.BindRequest) -> str:
 
 def _counted(strategy: Strategy, entry: Entry, argument: object, *, count: int) -> bytes:
     """The Node with its bind generation, which never falls."""
-    node: Any = registry.parse(strategy.resource, entry)
+    node: Any = entries.parse(strategy.resource, entry)
     if bind_generations.of(node) >= count:
         return entry.value
     bind_generations.write(node, count)

@@ -6,7 +6,7 @@ from typing import cast
 
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
-from kemu.emulated.apiserver.registry import registry, strategies
+from kemu.emulated.apiserver.registry import entries, strategies
 from kemu.emulated.apiserver.registry.deletions import Deletion
 from kemu.emulated.apiserver.registry.registry import PODS, Registry
 from kemu.emulated.apiserver.registry.strategies import Strategy
@@ -36,7 +36,7 @@ class Evictor:
         """
         writes = self._registry
         name = request.name
-        namespace = registry.addressed(PODS, request.namespace, name)
+        namespace = entries.addressed(PODS, request.namespace, name)
         key = resources.key(PODS, namespace, name)
         turn = writes.turns.take(key)
         if turn is not None:
@@ -46,7 +46,7 @@ class Evictor:
                 entry = await writes.storage.read(key)
                 if entry is None:
                     raise errors.not_found(PODS, name)
-                pod = cast(core_v1_pb2.Pod, registry.parse(PODS, entry))
+                pod = cast(core_v1_pb2.Pod, entries.parse(PODS, entry))
                 wanted = request.preconditions
                 grace_s = request.grace_period_seconds if request.HasField("grace_period_seconds") else None
                 deletion = Deletion(grace_s, wanted.uid, wanted.resource_version, by_eviction=True)
@@ -101,7 +101,7 @@ class Evictor:
         found = []
         collection = self._registry.cache.collections["poddisruptionbudgets"]
         for entry in collection.in_index(NAMESPACE, metadata.namespace):
-            budget = cast(policy_v1_pb2.PodDisruptionBudget, registry.parse(BUDGETS, entry))
+            budget = cast(policy_v1_pb2.PodDisruptionBudget, entries.parse(BUDGETS, entry))
             selector = selectors.compile_labels_field(budget.spec, "selector")
             if not selector.everything and selector.matches(metadata.labels):
                 found.append(budget)
@@ -109,7 +109,7 @@ class Evictor:
 
     def _decremented(self, strategy: Strategy, entry: Entry, pod_name: str) -> bytes:
         """``checkAndDecrement``."""
-        budget = cast(policy_v1_pb2.PodDisruptionBudget, registry.parse(BUDGETS, entry))
+        budget = cast(policy_v1_pb2.PodDisruptionBudget, entries.parse(BUDGETS, entry))
         name, status = budget.metadata.name, budget.status
         if status.observedGeneration < budget.metadata.generation:
             raise _still_processed(name)

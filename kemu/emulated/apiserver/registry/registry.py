@@ -2,8 +2,8 @@
 
 As kube-apiserver does (``registry/generic``, ``storage/etcd3``), a change is computed from what the watch cache has and
 written only if the store still has the same; if not it is computed anew from what the store has. A refusal that was
-based on the cache is checked against the store before it is believed. Evictions are in
-:mod:`kemu.emulated.apiserver.registry.evictions`, bindings in :mod:`kemu.emulated.apiserver.registry.bindings`.
+based on the cache is checked against the store before it is believed. Evictions, bindings and scales are in modules of
+their own beside this one.
 """
 
 from __future__ import annotations
@@ -11,18 +11,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from types import CoroutineType
-from typing import Any, cast
-
-from google.protobuf.message import DecodeError
+from typing import Any
 
 from kemu import errors as kemu_errors
-from kemu.emulated.apiserver import dry_runs, errors
+from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission import Chain
-from kemu.emulated.apiserver.admission.external.attributes import UPDATE, Asking
+from kemu.emulated.apiserver.admission.external.attributes import Asking
 from kemu.emulated.apiserver.custom import conversions
-from kemu.emulated.apiserver.custom import scales as custom_scales
 from kemu.emulated.apiserver.lives import Lives
-from kemu.emulated.apiserver.registry import applies, deletions, options, scales, strategies
+from kemu.emulated.apiserver.registry import applies, deletions, entries, options, strategies
 from kemu.emulated.apiserver.registry.applies import Writer
 from kemu.emulated.apiserver.registry.deletions import Deletion
 from kemu.emulated.apiserver.registry.kinds import Kinds
@@ -38,7 +35,6 @@ from kemu.emulated.objects.validation import causes
 from kemu.emulated.objects.wire import shared_objects
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
@@ -116,7 +112,7 @@ class Registry:
         """As :meth:`create`, of a kind that has been found."""
         resource = strategy.resource
         metadata = obj.metadata
-        place(resource, metadata, namespace)
+        entries.place(resource, metadata, namespace)
         attempts = 1
         is_generated = not metadata.name and bool(metadata.generateName)
         if is_generated:
@@ -167,7 +163,7 @@ class Registry:
                 await self._admission.validate_asking(asked)
             await self._admission.validate(resource, obj)
             if metadata.resourceVersion:
-                _refuse_revision(metadata.resourceVersion)
+                entries.refuse_revision(metadata.resourceVersion)
                 metadata.resourceVersion = ""
             while True:
                 value = obj.SerializeToString(deterministic=True)
@@ -184,7 +180,7 @@ class Registry:
         finally:
             self.turns.leave(key)
         error = errors.already_exists(resource, metadata.name)
-        if current is not None and parse(resource, current).metadata.HasField("deletionTimestamp"):
+        if current is not None and entries.parse(resource, current).metadata.HasField("deletionTimestamp"):
             error.message = f"object is being deleted: {error.message}"
         raise error
 
@@ -236,7 +232,7 @@ class Registry:
         strategies.check_subresource(strategy, subresource)
         metadata = meta_v1_pb2.ObjectMeta()
         metadata.CopyFrom(obj.metadata)
-        place(resource, metadata, namespace)
+        entries.place(resource, metadata, namespace)
         name = metadata.name
         if in_url and name != in_url:
             if not name:
@@ -269,10 +265,10 @@ class Registry:
         new = type(obj)()
         new.CopyFrom(obj)
         if new.metadata.namespace != namespace:
-            place(strategy.resource, new.metadata, namespace)
-        return self._replaced(strategy, entry, new, subresource, by)
+            entries.place(strategy.resource, new.metadata, namespace)
+        return self.replaced(strategy, entry, new, subresource, by)
 
-    def _replaced(
+    def replaced(
         self,
         strategy: Strategy,
         entry: Entry,
@@ -290,12 +286,12 @@ class Registry:
             strategy.custom.complete(new)
         old = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
         self._check_preconditions(strategy, entry, old, new.metadata, is_patch=is_patch)
-        _keep_system_fields(new.metadata, old.metadata)
+        entries.keep_system_fields(new.metadata, old.metadata)
         if by is not None and by.is_tracked:
             applies.tidy(resource, new)
         is_tracked = bool(new.metadata.managedFields or old.metadata.managedFields)
         if is_tracked and by is None:
-            _keep_managed_fields(new.metadata, old.metadata)
+            entries.keep_managed_fields(new.metadata, old.metadata)
         tracked_by = by if is_tracked and by is not applies.APPLIED else None
         unbuilt: Sequence[Cause] = ()
         if subresource:
@@ -323,7 +319,7 @@ class Registry:
         unbuilt: Sequence[Cause],
         asking: Asking,
     ) -> bytes:
-        """The second part of :meth:`_replaced`, where others have a say."""
+        """The second part of :meth:`replaced`, where others have a say."""
         resource, admission = strategy.resource, self._admission
 
         def again() -> None:
@@ -351,7 +347,7 @@ class Registry:
         is_tracked: bool,
         unbuilt: Sequence[Cause],
     ) -> bytes:
-        """The last part of :meth:`_replaced`: what the strategy and the server's own plugins make of it."""
+        """The last part of :meth:`replaced`: what the strategy and the server's own plugins make of it."""
         resource = strategy.resource
         if subresource:
             part = strategy.subresources[subresource]
@@ -424,11 +420,11 @@ class Registry:
         resource, name = strategy.resource, request.name
         if request.subresource not in strategy.subresources:
             strategies.check_subresource(strategy, request.subresource)
-        namespace = addressed(resource, request.resource.namespace, name)
+        namespace = entries.addressed(resource, request.resource.namespace, name)
         argument: Any
         if request.type == patches.MESSAGE:
-            removed = decode(resource, request.removed) if request.removed else None
-            argument = request, (decode(resource, request.patch), removed), by
+            removed = entries.decode(resource, request.removed) if request.removed else None
+            argument = request, (entries.decode(resource, request.patch), removed), by
         else:
             argument = request, patches.Json(request, warnings), by
         confirm = self._confirmation(resource, namespace, request.subresource)
@@ -456,12 +452,12 @@ class Registry:
         else:
             patch.apply(resource, new)
         if new.metadata.namespace != namespace:
-            place(resource, new.metadata, namespace)
+            entries.place(resource, new.metadata, namespace)
         if new.metadata.name != old_name:
             raise kemu_errors.BadRequest(
                 f"the name of the object ({new.metadata.name}) does not match the name on the URL ({old_name})"
             )
-        return self._replaced(strategy, entry, new, request.subresource, by, is_patch=request.type != patches.MESSAGE)
+        return self.replaced(strategy, entry, new, request.subresource, by, is_patch=request.type != patches.MESSAGE)
 
     # --- apply -------------------------------------------------------------------------------------------------------
 
@@ -470,7 +466,7 @@ class Registry:
         strategy = self.strategy_of(request.resource)
         resource, name = strategy.resource, request.name
         strategies.check_subresource(strategy, request.subresource)
-        namespace = addressed(resource, request.resource.namespace, name)
+        namespace = entries.addressed(resource, request.resource.namespace, name)
         wanted = applies.Apply(resource, request, self.unix_now_ns())
         warnings += wanted.warnings
         confirm = self._confirmation(resource, namespace, request.subresource)
@@ -501,107 +497,12 @@ class Registry:
         self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, applies.Apply]
     ) -> Changed:
         request, wanted = argument
-        old = parse(strategy.resource, entry)
+        old = entries.parse(strategy.resource, entry)
         old.metadata.resourceVersion = str(entry.revision)
         new = wanted.apply(old)
         wanted.check_name(request.name, new)
-        place(strategy.resource, new.metadata, request.resource.namespace)
-        return self._replaced(strategy, entry, new, request.subresource, applies.APPLIED, is_patch=True)
-
-    # --- scale -------------------------------------------------------------------------------------------------------
-
-    async def scale(
-        self, where: api_pb2.Resource, name: str, change: Callable[[Any], Any], by: Writer | None = None
-    ) -> bytes:
-        """Write the Scale that ``change`` makes of the present one. Returns it as clients get it."""
-        strategy = self.strategy_of(where)
-        is_custom = strategy.custom is not None and strategy.custom.has_scale
-        if where.resource not in scales.PLURALS and not is_custom:
-            what = f"{where.resource}/scale"
-            raise kemu_errors.NotFound("the server could not find the requested resource", name=what)
-        namespace = addressed(strategy.resource, where.namespace, name)
-        write = self._scaled_custom if is_custom else self._scaled
-        entry, _ = await self.rewrite_in_turn(strategy, namespace, name, write, (change, by))
-        obj = parse(strategy.resource, entry)
-        if is_custom:
-            found, _ = custom_scales.of(strategy.custom, cast(CustomObject, obj), str(entry.revision))
-        else:
-            found = scales.of(cast(scales.Scaled, obj), str(entry.revision))
-        scale: bytes = found.SerializeToString(deterministic=True)
-        return scale
-
-    def _scaled_custom(
-        self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
-    ) -> Changed:
-        change, by = argument
-        row, obj = strategy.custom, cast(CustomObject, parse(strategy.resource, entry))
-        old, is_set = custom_scales.of(row, obj, str(entry.revision))
-        if by is not None:
-            applies.show_entries(row, obj, old)
-        wanted = type(old)()
-        wanted.CopyFrom(old)
-        if not is_set:
-            wanted.spec.replicas = custom_scales.UNSET
-        wanted = change(wanted)
-
-        def write(wanted: Any) -> Changed:
-            applies.scaled(row, obj, old, wanted, by, self.unix_now_ns())
-            custom_scales.change(row, obj, entry.revision, wanted)
-            obj.metadata.resourceVersion = str(entry.revision)
-            return self._replaced(strategy, entry, obj, "", applies.APPLIED, asks=False)
-
-        return self._scaled_by(strategy, obj, old, wanted, write)
-
-    def _scaled(
-        self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
-    ) -> Changed:
-        change, by = argument
-        obj = cast(scales.Scaled, parse(strategy.resource, entry))
-        old = scales.of(obj, str(entry.revision))
-        if by is not None:
-            applies.show_entries(strategy.resource, obj, old)
-        wanted = type(old)()
-        wanted.CopyFrom(old)
-        wanted = change(wanted)
-
-        def write(wanted: Any) -> Changed:
-            applies.scaled(strategy.resource, obj, old, wanted, by, self.unix_now_ns())
-            scales.change(strategy.resource, obj, entry.revision, wanted)
-            obj.metadata.resourceVersion = str(entry.revision)
-            return self._replaced(strategy, entry, obj, "", applies.APPLIED, asks=False)
-
-        return self._scaled_by(strategy, obj, old, wanted, write)
-
-    def _scaled_by(
-        self,
-        strategy: Strategy,
-        obj: KubernetesObject,
-        old: KubernetesObject,
-        wanted: Any,
-        write: Callable[[Any], Changed],
-    ) -> Changed:
-        """``write``: given the Scale, what stands in the store then."""
-        asking = self._admission.asks()
-        return write(wanted) if asking is None else self._scaled_asking(strategy, obj, old, wanted, write, asking)
-
-    async def _scaled_asking(
-        self,
-        strategy: Strategy,
-        obj: KubernetesObject,
-        old: KubernetesObject,
-        wanted: Any,
-        write: Callable[[Any], Changed],
-        asking: Asking,
-    ) -> bytes | None:
-        external, metadata = self._admission.external, obj.metadata
-        assert external is not None
-        about = strategy.resource, scales.SCALE, metadata.namespace, metadata.name
-        subject = scales.RESOURCE.api_version, scales.RESOURCE.kind
-        asked = external.attributes(asking, UPDATE, *about, wanted, old, subject)
-        await external.mutate(asked)
-        value = cast(bytes | None, write(wanted))
-        await self._admission.validate_asking(asked)
-        return value
+        entries.place(strategy.resource, new.metadata, request.resource.namespace)
+        return self.replaced(strategy, entry, new, request.subresource, applies.APPLIED, is_patch=True)
 
     # --- delete ------------------------------------------------------------------------------------------------------
 
@@ -609,13 +510,13 @@ class Registry:
         """The object as it is now, or its last state if it is gone; and whether it is gone."""
         strategy = self.strategy_of(request.resource)
         resource, name = strategy.resource, request.name
-        namespace = addressed(resource, request.resource.namespace, name)
+        namespace = entries.addressed(resource, request.resource.namespace, name)
         deletion = deletions.of_request(request)
         self._admission.delete(resource, name, namespace)
         entry, gone = await self.rewrite_in_turn(strategy, namespace, name, self.deleted, deletion)
         if not deletion.in_steps or gone or strategy.grace_s is None:
             return entry, gone
-        metadata = parse(resource, entry).metadata
+        metadata = entries.parse(resource, entry).metadata
         if metadata.deletionGracePeriodSeconds or metadata.finalizers:
             return entry, False
         deletion.resource_version = ""
@@ -626,7 +527,7 @@ class Registry:
 
     def deleted(self, strategy: Strategy, entry: Entry, deletion: Deletion) -> Changed:
         """What stands in the store after a delete, None for nothing."""
-        obj = parse(strategy.resource, entry)
+        obj = entries.parse(strategy.resource, entry)
         self.check_deletion(strategy.resource, entry, obj.metadata, deletion)
         grace_s = self._grace_s(strategy, obj, deletion.grace_s)
         stays = deletions.delete(strategy, obj, deletion, grace_s, self.unix_now_ns())
@@ -677,7 +578,7 @@ class Registry:
             return None
 
         async def confirm(entry: Entry, value: bytes) -> None:
-            new, old = resource.message.FromString(value), parse(resource, entry)
+            new, old = resource.message.FromString(value), entries.parse(resource, entry)
             for validator in validators:
                 await validator.validate_update(resource, subresource, new, old)
 
@@ -867,74 +768,3 @@ def _left(strategy: Strategy, entry: Entry, deletion: Deletion, obj: KubernetesO
         return None
     value: bytes = obj.SerializeToString(deterministic=True)
     return value if stays or value != entry.value else None
-
-
-def decode(resource: resources.Resource, data: bytes) -> KubernetesObject:
-    """Raises :class:`kemu.errors.BadRequest`."""
-    try:
-        return resource.message.FromString(data)
-    except DecodeError as error:
-        raise kemu_errors.BadRequest(f"the object is not a {resource.kind}: {error}") from None
-
-
-def parse(resource: resources.Resource, entry: Entry) -> KubernetesObject:
-    """The object in an entry; changing it changes nothing else. Its resource version is empty."""
-    return resource.message.FromString(entry.value)
-
-
-def addressed(resource: resources.Resource, namespace: str, name: str) -> str:
-    """The namespace of the object that a request names. Raises :class:`kemu.errors.BadRequest` if it is incomplete."""
-    if not name:
-        raise kemu_errors.BadRequest("name may not be empty")
-    if not resource.namespaced:
-        return ""
-    if not namespace:
-        raise kemu_errors.BadRequest("an empty namespace may not be set when a resource name is provided")
-    return namespace
-
-
-def _refuse_revision(stated: str) -> None:
-    """As the storage of Kubernetes: after validation, and not where it only pretends to write. What is no number, it
-    does not see."""
-    if not dry_runs.ACTIVE.get() and stated.isascii() and stated.isdigit() and int(stated):
-        raise kemu_errors.ApiError("resourceVersion should not be set on objects to be created")
-
-
-def place(resource: resources.Resource, metadata: meta_v1_pb2.ObjectMeta, namespace: str) -> None:
-    """Bring the namespace in an object and the one in its request together."""
-    if not resource.namespaced:
-        metadata.ClearField("namespace")
-    elif not metadata.namespace:
-        if not namespace:
-            raise kemu_errors.BadRequest("an empty namespace may not be set during creation")
-        metadata.namespace = namespace
-    elif namespace and namespace != metadata.namespace:
-        raise kemu_errors.BadRequest(
-            "the namespace of the provided object does not match the namespace sent on the request"
-        )
-
-
-def _keep_system_fields(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta) -> None:
-    """What only the server sets stays (``BeforeUpdate``). Times that a client sent in their place are not looked at;
-    what else it sent is judged by validation."""
-    for field in ("uid", "deletionGracePeriodSeconds"):
-        if not new.HasField(field) and old.HasField(field):
-            setattr(new, field, getattr(old, field))
-    for field in ("creationTimestamp", "deletionTimestamp"):
-        if old.HasField(field):
-            getattr(new, field).CopyFrom(getattr(old, field))
-    if old.HasField("generation"):
-        new.generation = old.generation
-    elif new.HasField("generation"):
-        new.ClearField("generation")
-    new.ClearField("selfLink")
-
-
-def _keep_managed_fields(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta) -> None:
-    """They are not lost by accident: only a list of one empty entry clears them (``fieldmanager.Update``)."""
-    sent = new.managedFields
-    if not sent:
-        if old.managedFields:
-            sent.extend(old.managedFields)
-    elif len(sent) == 1 and not sent[0].ListFields():
-        del sent[:]

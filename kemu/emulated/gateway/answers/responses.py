@@ -7,7 +7,7 @@ import contextlib
 import gzip
 from collections.abc import AsyncGenerator, Callable, Sequence
 
-from kemu.emulated.gateway.requests.messages import Send
+from kemu.emulated.gateway.asgi import Send
 
 Header = tuple[bytes, bytes]
 

@@ -12,8 +12,9 @@ from wsproto.events import BytesMessage, CloseConnection, Ping, TextMessage
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
 from kemu.emulated.gateway.answers.responses import Header, Response
+from kemu.emulated.gateway.asgi import Send
 from kemu.emulated.gateway.limits.upgrades import Upgraded
-from kemu.emulated.gateway.requests.messages import Request, Send
+from kemu.emulated.gateway.requests.messages import Request
 from kemu.errors import BadRequest, Forbidden
 
 MOST_BYTES = 4 << 20

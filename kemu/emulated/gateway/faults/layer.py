@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
+from kemu.emulated.gateway.asgi import Application, Message, Receive, Scope, Send
 from kemu.emulated.gateway.faults import past, refusals, requests, streams
 from kemu.emulated.gateway.faults.requests import Asked
 from kemu.emulated.gateway.faults.revisions import Revisions
@@ -16,25 +17,8 @@ from kemu.emulated.gateway.settings import Authenticator
 from kemu.errors import ApiError
 from kemu.runtime.env import SECOND_NS
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-
 _COUNTED = 10_000
 """Different requests whose number is known; the one that came first is forgotten first."""
-
-
-class Application(Protocol):
-    async def __call__(
-        self,
-        scope: MutableMapping[str, Any],
-        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
-        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
-    ) -> None: ...
-
-    def close(self) -> None: ...
 
 
 class Time(Protocol):

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 from urllib import parse
 
+from kemu.emulated.gateway.asgi import Application, Message, Receive, Scope
 from kemu.emulated.gateway.faults import refusals
 from kemu.emulated.gateway.faults.requests import Asked
 from kemu.emulated.gateway.requests import request_infos
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Application = Callable[[Scope, Receive, Callable[[Message], Awaitable[None]]], Awaitable[None]]
-"""ASGI."""
 
 
 async def answer(app: Application, scope: Scope, asked: Asked, revision: int) -> list[Message]:

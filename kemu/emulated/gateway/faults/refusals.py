@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from kemu.emulated.gateway.asgi import Send
 from kemu.emulated.gateway.faults.requests import Asked
-
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _REASONS = {
     409: "Conflict",

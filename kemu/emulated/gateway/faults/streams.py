@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any
 
+from kemu.emulated.gateway.asgi import Send
 from kemu.emulated.gateway.faults import refusals
 from kemu.emulated.gateway.faults.requests import Asked
 from kemu.emulated.gateway.faults.rules import Rule
@@ -19,7 +20,6 @@ from kemu.emulated.gateway.requests import envelopes
 from kemu.emulated.objects.conversion import convert
 from kemu.messages.k8s import meta_v1_pb2
 
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Sleep = Callable[[float], Awaitable[None]]
 
 _BOOKMARK = (b'{"type":"BOOKMARK"', b"\x0a\x08BOOKMARK")

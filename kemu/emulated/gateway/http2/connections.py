@@ -34,8 +34,9 @@ from uvicorn.protocols.http import flow_control
 from uvicorn.protocols.utils import get_local_addr, get_remote_addr
 from uvicorn.server import ServerState
 
+from kemu.emulated.gateway.asgi import Scope
 from kemu.emulated.gateway.http2 import exchanges
-from kemu.emulated.gateway.http2.exchanges import Exchange, Header, Message
+from kemu.emulated.gateway.http2.exchanges import Exchange, Header
 from kemu.emulated.gateway.limits import connections
 from kemu.emulated.gateway.limits.connections import Limits, Tally
 
@@ -100,7 +101,7 @@ class Http2Connection(asyncio.Protocol):
         """Those that were answered before all of the request had come."""
         self._running = 0
         """Calls of the application, also of those whose clients have reset their requests."""
-        self._waiting: deque[tuple[Exchange, Message]] = deque()
+        self._waiting: deque[tuple[Exchange, Scope]] = deque()
         self._blocked: dict[Exchange, None] = {}
         """Answers for which the client gives no room."""
         self._flush_is_due = False
@@ -270,7 +271,7 @@ class Http2Connection(asyncio.Protocol):
         else:
             self._end(ErrorCodes.ENHANCE_YOUR_CALM)
 
-    def _start(self, exchange: Exchange, scope: Message) -> None:
+    def _start(self, exchange: Exchange, scope: Scope) -> None:
         self._running += 1
         task = self.loop.create_task(exchange.run(self._app, scope))
         self._state.tasks.add(task)

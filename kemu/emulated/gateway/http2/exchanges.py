@@ -11,10 +11,11 @@ from typing import Any, Protocol
 
 from uvicorn.protocols.http.flow_control import FlowControl
 
+from kemu.emulated.gateway.asgi import Message
+
 log = logging.getLogger(__name__)
 
 Header = tuple[bytes, bytes]
-Message = MutableMapping[str, Any]
 Application = Callable[
     [MutableMapping[str, Any], Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]
 ]

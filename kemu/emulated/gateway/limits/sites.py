@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
+
+from kemu.emulated.gateway.asgi import Application
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -27,17 +29,6 @@ class Refusal(NamedTuple):
     code: int
     reason: str
     text: str
-
-
-class Application(Protocol):
-    async def __call__(
-        self,
-        scope: MutableMapping[str, Any],
-        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
-        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
-    ) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def refusal(headers: Mapping[str, str], names: Collection[str]) -> Refusal | None:

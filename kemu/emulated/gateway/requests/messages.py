@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kemu.emulated.gateway.asgi import Receive, Scope
 from kemu.emulated.gateway.limits import connections
 from kemu.emulated.gateway.limits.upgrades import Upgraded
 from kemu.emulated.gateway.requests import negotiation, request_infos
@@ -12,10 +13,6 @@ from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
 from kemu.errors import BadRequest, RequestEntityTooLarge
-
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class Request:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from kemu.emulated.real import executables
+from kemu.emulated.real import components, executables
 from kemu.errors import KemuError
 from kemu.lab.bench.clients import connections, parts
 
@@ -74,7 +74,7 @@ def _kemu(folder: Path, options: Sequence[str], processes: list[parts.Process]) 
 def _real(folder: Path, processes: list[parts.Process]) -> Path:
     """Both with their defaults, but for what a cluster without its controllers cannot have."""
     found = executables.find("etcd", "kube-apiserver")
-    client, peer, port = parts.free_ports(3)
+    client, peer, port = components.free_ports(3)
     url, peers = f"http://127.0.0.1:{client}", f"http://127.0.0.1:{peer}"
     etcd: list[str | Path] = [
         found["etcd"],

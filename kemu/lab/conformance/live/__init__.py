@@ -8,6 +8,7 @@ parts            starts the real etcd, kube-apiserver and kube-scheduler
 scheduler_logs   the decisions of the real scheduler, from its log, with all scores
 shadows          kemu's scheduler beside it, which sees the same watches and decides, but acts on nothing
 stand_ins        what kubelets and the PersistentVolume controller would do
+waiters          waiting for what the log or the watches tell
 verdicts         compares two decisions
 reports          counts them
 """

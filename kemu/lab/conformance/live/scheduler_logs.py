@@ -7,12 +7,12 @@ plugin, the node or the whole message, the victims, and which events it has hand
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kemu.emulated.real import scheduler_logs
+from kemu.lab.conformance.live.waiters import Waiters
 
 BOUND, FAILED, ERROR = "bound", "failed", "error"
 
@@ -38,10 +38,11 @@ class Attempt:
     """Its victims are being deleted."""
 
 
-class SchedulerLog:
+class SchedulerLog(Waiters):
     """Hears the log, keeps the attempts. ``on_end`` is told of each attempt that has ended."""
 
     def __init__(self, on_end: Callable[[Attempt], object]) -> None:
+        super().__init__()
         self._on_end = on_end
         self.attempts: dict[str, Attempt] = {}
         """The latest of each pod."""
@@ -51,25 +52,8 @@ class SchedulerLog:
         """The attempt of each pod that has chosen victims; the next one may begin before all of them are named."""
         self.handled: Counter[tuple[str, str]] = Counter()
         """Events: what, and the object."""
-        self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         self.complaints: list[str] = []
         """Errors that belong to no attempt."""
-
-    async def until(self, true: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait until something that it says makes this true; returns whether it is."""
-        if true():
-            return True
-        waiter = asyncio.get_running_loop().create_future()
-        entry = (true, waiter)
-        self._waiters.append(entry)
-        try:
-            await asyncio.wait_for(waiter, timeout_s)
-        except TimeoutError:
-            return true()
-        finally:
-            if entry in self._waiters:
-                self._waiters.remove(entry)
-        return True
 
     def forget(self) -> None:
         """The cluster is gone."""
@@ -94,10 +78,8 @@ class SchedulerLog:
             return
         else:
             return
-        if self._waiters and text != _SCORED:
-            for true, waiter in list(self._waiters):
-                if not waiter.done() and true():
-                    waiter.set_result(None)
+        if text != _SCORED:
+            self.wake()
 
     def _end(self, attempt: Attempt) -> None:
         self.first.setdefault(attempt.pod, attempt)

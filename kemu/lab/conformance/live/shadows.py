@@ -7,8 +7,7 @@ fast that one is bound. About pods that are tried again it decides just before t
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kemu.emulated.client import clients, informers
@@ -19,6 +18,7 @@ from kemu.emulated.scheduler.configuration.timings import Timing
 from kemu.emulated.scheduler.experiments import switches
 from kemu.emulated.scheduler.loop import Engine
 from kemu.emulated.scheduler.plugins import in_tree
+from kemu.lab.conformance.live.waiters import Waiters
 from kemu.lab.conformance.scheduler import decisions
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -29,10 +29,11 @@ Json = dict[str, Any]
 RESOURCES = ("priorityclasses",)
 
 
-class Shadow:
+class Shadow(Waiters):
     """``profiles``: of the schedulers whose pods it decides about."""
 
     def __init__(self, env: Env, client: clients.Client, profiles: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__()
         document = {
             "percentageOfNodesToScore": 100,
             "profiles": list(profiles),
@@ -51,7 +52,6 @@ class Shadow:
         """By pod: what kemu decided when it was shown."""
         self.last_answers: dict[str, Json] = {}
         """By pod: what kemu decided before a later attempt of the real scheduler was seen to succeed."""
-        self._waiters: list[tuple[Callable[[], bool], asyncio.Future[None]]] = []
         watched: dict[str, informers.Handler[Any]] = {
             **feeds.lookup_feeds(cluster), **feeds.storage_feeds(cluster, self.engine.queue)
         }  # fmt: skip
@@ -69,27 +69,6 @@ class Shadow:
     def store(self, resource: str) -> dict[str, Any]:
         """The objects of a kind by ``namespace/name``, or by name."""
         return self.informers[resource].store
-
-    async def until(self, true: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait until the watches have made this true; returns whether it is."""
-        if true():
-            return True
-        waiter = asyncio.get_running_loop().create_future()
-        entry = (true, waiter)
-        self._waiters.append(entry)
-        try:
-            await asyncio.wait_for(waiter, timeout_s)
-        except TimeoutError:
-            return true()
-        finally:
-            if entry in self._waiters:
-                self._waiters.remove(entry)
-        return True
-
-    def wake(self) -> None:
-        for true, waiter in list(self._waiters):
-            if not waiter.done() and true():
-                waiter.set_result(None)
 
     def forget(self) -> None:
         """The cluster is gone."""

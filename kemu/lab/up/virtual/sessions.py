@@ -15,8 +15,8 @@ from typing import Any
 
 import grpc
 
+from kemu.emulated.gateway.asgi import Application
 from kemu.emulated.gateway.deliveries import Deliveries
-from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.objects import resources
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.scenarios import Scenario

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kemu.emulated.apiserver import errors
+from kemu.emulated.apiserver.admission.external import reviews
 from kemu.emulated.apiserver.admission.external.attributes import Attributes, Matched
 from kemu.emulated.apiserver.authorization import attributes as accesses
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
@@ -330,7 +331,7 @@ class Conditions:
             "object": obj,
             "oldObject": old,
             "params": params,
-            "request": _request(attributes, matched),
+            "request": reviews.request(attributes, matched),
             "namespaceObject": None if namespace is None else _namespace(namespace),
         }
         if has_authorizer:
@@ -381,35 +382,6 @@ def aggregated(failures: Sequence[str]) -> str:
     """``utilerrors.NewAggregate``."""
     once = list(dict.fromkeys(failures))
     return once[0] if len(once) == 1 else f"[{', '.join(once)}]"
-
-
-def _request(attributes: Attributes, matched: Matched) -> dict[str, Any]:
-    """``CreateAdmissionRequest``, as the converter of Go's objects shows it."""
-    group, version, kind = attributes.kind
-    resource = {"group": attributes.group, "version": attributes.version, "resource": attributes.plural}
-    as_kind = {"group": group, "version": version, "kind": kind}
-    if attributes.differs(matched):
-        as_kind = {"group": matched.group, "version": matched.version, "kind": kind}
-    found: dict[str, Any] = {
-        "uid": "",
-        "kind": as_kind,
-        "resource": {**resource, "group": matched.group, "version": matched.version},
-        "requestKind": {"group": group, "version": version, "kind": kind},
-        "requestResource": resource,
-        "operation": attributes.operation,
-        "userInfo": attributes.user.info(),
-        "object": None,
-        "oldObject": None,
-        "dryRun": attributes.dry_run,
-        "options": attributes.options,
-    }
-    if attributes.subresource:
-        found["subResource"] = found["requestSubResource"] = attributes.subresource
-    if attributes.name:
-        found["name"] = attributes.name
-    if attributes.namespace:
-        found["namespace"] = attributes.namespace
-    return found
 
 
 def _namespace(namespace: core_v1_pb2.Namespace) -> dict[str, Any]:

@@ -42,14 +42,19 @@ class Answer:
     """In place of a patch, by hooks in Python: the object as it shall be."""
 
 
-def request(attributes: Attributes, matched: Matched, uid: str) -> dict[str, Any]:
-    """``AdmissionRequest``."""
+def request(
+    attributes: Attributes,
+    matched: Matched,
+    uid: str = "",
+    obj: dict[str, Any] | None = None,
+    old: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """``AdmissionRequest``. Expressions see it without a UID and without objects (``CreateAdmissionRequest``)."""
     group, version, kind = attributes.kind
     resource = {"group": attributes.group, "version": attributes.version, "resource": attributes.plural}
     as_kind = {"group": group, "version": version, "kind": kind}
     if attributes.differs(matched):
         as_kind = {"group": matched.group, "version": matched.version, "kind": kind}
-    obj, old = attributes.seen(matched)
     found: dict[str, Any] = {
         "uid": uid,
         "kind": as_kind,

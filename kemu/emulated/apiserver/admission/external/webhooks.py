@@ -217,7 +217,7 @@ class Webhooks:
             raise _CallFailed(f"could not create admission objects: {why}")
         await versions.prepare(attributes, matched)
         uid = self._new_uid()
-        asked = reviews.request(attributes, matched, uid)
+        asked = reviews.request(attributes, matched, uid, *attributes.seen(matched))
         start_ns = self._env.clock.now_ns()
         try:
             if webhook.name in self._hooks:

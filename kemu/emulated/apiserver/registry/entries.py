@@ -1,0 +1,83 @@
+"""Objects as they come and as they are kept: bytes, names, namespaces, and the metadata that only the server writes."""
+
+from __future__ import annotations
+
+from google.protobuf.message import DecodeError
+
+from kemu import errors as kemu_errors
+from kemu.emulated.apiserver import dry_runs
+from kemu.emulated.apiserver.storage import Entry
+from kemu.emulated.objects import resources
+from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
+
+
+def decode(resource: resources.Resource, data: bytes) -> KubernetesObject:
+    """Raises :class:`kemu.errors.BadRequest`."""
+    try:
+        return resource.message.FromString(data)
+    except DecodeError as error:
+        raise kemu_errors.BadRequest(f"the object is not a {resource.kind}: {error}") from None
+
+
+def parse(resource: resources.Resource, entry: Entry) -> KubernetesObject:
+    """The object in an entry; changing it changes nothing else. Its resource version is empty."""
+    return resource.message.FromString(entry.value)
+
+
+def addressed(resource: resources.Resource, namespace: str, name: str) -> str:
+    """The namespace of the object that a request names. Raises :class:`kemu.errors.BadRequest` if it is incomplete."""
+    if not name:
+        raise kemu_errors.BadRequest("name may not be empty")
+    if not resource.namespaced:
+        return ""
+    if not namespace:
+        raise kemu_errors.BadRequest("an empty namespace may not be set when a resource name is provided")
+    return namespace
+
+
+def refuse_revision(stated: str) -> None:
+    """As the storage of Kubernetes: after validation, and not where it only pretends to write. What is no number, it
+    does not see."""
+    if not dry_runs.ACTIVE.get() and stated.isascii() and stated.isdigit() and int(stated):
+        raise kemu_errors.ApiError("resourceVersion should not be set on objects to be created")
+
+
+def place(resource: resources.Resource, metadata: meta_v1_pb2.ObjectMeta, namespace: str) -> None:
+    """Bring the namespace in an object and the one in its request together."""
+    if not resource.namespaced:
+        metadata.ClearField("namespace")
+    elif not metadata.namespace:
+        if not namespace:
+            raise kemu_errors.BadRequest("an empty namespace may not be set during creation")
+        metadata.namespace = namespace
+    elif namespace and namespace != metadata.namespace:
+        raise kemu_errors.BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+
+def keep_system_fields(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta) -> None:
+    """What only the server sets stays (``BeforeUpdate``). Times that a client sent in their place are not looked at;
+    what else it sent is judged by validation."""
+    for field in ("uid", "deletionGracePeriodSeconds"):
+        if not new.HasField(field) and old.HasField(field):
+            setattr(new, field, getattr(old, field))
+    for field in ("creationTimestamp", "deletionTimestamp"):
+        if old.HasField(field):
+            getattr(new, field).CopyFrom(getattr(old, field))
+    if old.HasField("generation"):
+        new.generation = old.generation
+    elif new.HasField("generation"):
+        new.ClearField("generation")
+    new.ClearField("selfLink")
+
+
+def keep_managed_fields(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta) -> None:
+    """They are not lost by accident: only a list of one empty entry clears them (``fieldmanager.Update``)."""
+    sent = new.managedFields
+    if not sent:
+        if old.managedFields:
+            sent.extend(old.managedFields)
+    elif len(sent) == 1 and not sent[0].ListFields():
+        del sent[:]
