@@ -256,7 +256,10 @@ def test_pods_have_the_zone_and_the_region_of_their_node() -> None:
         uid = (await cluster.client.create(pod("y"))).metadata.uid
         bound = await cluster.client.bind("default", "y", uid, "unknown")
         assert not bound.metadata.labels
-        assert dict((await cluster.client.create(pod("z", nodeName="n1"))).metadata.labels) == {zone: "a", region: "west"}
+        assert dict((await cluster.client.create(pod("z", nodeName="n1"))).metadata.labels) == {
+            zone: "a",
+            region: "west",
+        }
 
         changed = await cluster.client.get("nodes", "n1")
         changed.metadata.labels[zone] = "b"
