@@ -23,6 +23,7 @@ from kemu.errors import KemuError
 from kemu.lab.hunt.courses import Change, Course
 from kemu.lab.hunt.interceptors import Interceptor
 from kemu.lab.hunt.perturbations import Perturbation
+from kemu.lab.hunt import projects
 from kemu.lab.hunt.processes import Process
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
 from kemu.lab.hunt.strikes import Strikes
@@ -167,6 +168,7 @@ class Trial:
                 "kubeconfig": str(file.absolute()),
                 "folder": str(self._folder.absolute()),
                 "here": str(self._project.here),
+                "operators": str(projects.operators()),
                 "python": sys.executable,
                 "clock": str((self._folder / "clock").absolute()),
             }
