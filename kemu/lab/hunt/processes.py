@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
@@ -39,12 +40,15 @@ class Process:
         """What it said before it ended by itself, or how it ended."""
         self._wanted = False
 
-    def start(self) -> None:
-        """Raises KemuError where there is no such program."""
+    def start(self, timers: socket.socket | None = None) -> None:
+        """``timers``: see :mod:`alarms`. Raises KemuError where there is no such program."""
         command = [_filled(word, self._words) for word in self.controller.command]
         env = {**os.environ, **{key: _filled(value, self._words) for key, value in self.controller.env.items()}}
         env["KUBECONFIG"] = self._words["kubeconfig"]
         env["KEMU_CLOCK"] = self._words["clock"]
+        passed = () if timers is None else (timers.fileno(),)
+        if timers is not None:
+            env["KEMU_TIMERS"] = str(timers.fileno())
         try:
             child = subprocess.Popen(
                 command,
@@ -56,6 +60,7 @@ class Process:
                 text=True,
                 errors="replace",
                 start_new_session=True,
+                pass_fds=passed,
             )
         except OSError as error:
             raise KemuError(f"{command[0]}: {error.strerror or error}") from None

@@ -20,6 +20,7 @@ import yaml
 from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.objects import custom_kinds, identities, resources
 from kemu.errors import KemuError
+from kemu.lab.hunt.alarms import Alarms
 from kemu.lab.hunt.courses import Change, Course
 from kemu.lab.hunt.interceptors import Interceptor
 from kemu.lab.hunt.perturbations import Perturbation
@@ -30,6 +31,7 @@ from kemu.lab.hunt.strikes import Strikes
 from kemu.lab.up import clusters, embedded, kubeconfigs, remotes, sessions
 from kemu.lab.up.virtual import drivers
 from kemu.lab.up.virtual import sessions as virtual
+from kemu.runtime import user_code
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runlog.events import Transaction
 
@@ -107,6 +109,7 @@ class Trial:
         self.strikes = Strikes(perturbations, self._course, self)
         self._processes: dict[str, Process] = {}
         self._ready: dict[str, threading.Event] = {}
+        self._alarms: dict[str, Alarms] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._over = False
 
@@ -116,6 +119,7 @@ class Trial:
         """Raises KemuError where the cluster or a controller cannot be started, or a step cannot be read."""
         begun = time.monotonic()
         embedded.settle()
+        user_code.look_in(self._project.here)  # for functions that answer for containers
         project, outcome = self._project, self._outcome
         settings = {"duration": f"{clusters.FOREVER_S}s", "heartbeats": "exact", **project.settings}
         if project.properties:
@@ -140,6 +144,8 @@ class Trial:
             cluster.step(project.rest_s)
             outcome.now_s = cluster.now_s
         finally:
+            for alarms in self._alarms.values():
+                self._in_cluster(alarms.close)
             self._over = True
             for process in self._processes.values():
                 process.stop()
@@ -245,12 +251,18 @@ class Trial:
         self._session.driver.is_busy = lambda: any(one.is_busy() for one in self._processes.values())
         self._session.driver.restless_s = RESTLESS_S
         self._interceptor.deaf.discard(name)
+        alarms = Alarms(self._session.driver, EPOCH_UNIX_S)
         try:
-            self._processes[name].start()
+            self._processes[name].start(alarms.there)
         except KemuError as error:
             self._processes[name].crashes.append(str(error))
             self._is_ready(name)
             return
+        finally:
+            alarms.there.close()
+            if name in self._alarms:
+                self._alarms[name].close()
+            self._alarms[name] = alarms
         loop = self._session.loop_outside
         assert loop is not None
         loop.call_later(READY_S, self._is_late, name, self._processes[name].starts)
@@ -263,6 +275,8 @@ class Trial:
 
     def _is_ready(self, name: str) -> None:
         self._ready[name].set()
+        if name in self._alarms:
+            self._alarms[name].begin()
         if self._session.driver is not None:
             self._session.driver.release(_starting(name))
 
