@@ -26,6 +26,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 _WRITES = ("create", "update", "patch", "delete", "deletecollection")
+_CONNECTS = ("exec", "attach", "portforward", "proxy")
+"""Subresources by which nothing is written."""
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"
 _MOST_HELD = 10_000
 """Events that a view holds back from one watch."""
@@ -134,7 +136,9 @@ class Interceptor:
             return
         asked = requests.of(scope)
         scope = _in_json(scope)
-        if asked.verb in _WRITES and asked.resource:
+        if asked.resource.partition("/")[2] in _CONNECTS:
+            await self._app(scope, receive, send)
+        elif asked.verb in _WRITES and asked.resource:
             await self._write(controller, asked, scope, receive, send)
         elif asked.is_watch and asked.resource:
             await self._watch(controller, asked, scope, receive, send)

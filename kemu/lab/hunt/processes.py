@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
@@ -12,11 +13,11 @@ from pathlib import Path
 
 from kemu.errors import KemuError
 from kemu.lab.hunt.projects import Controller
+from kemu.lab.hunt.waits import Waits
 from kemu.runtime.real import programs
 
 _END_S = 2.0
 """Real time in which the last words of a controller come."""
-_AT_WORK = ("R", "D")
 _PANIC = re.compile(r"^(panic: |fatal error: |Traceback \(most recent call last\)|Exception in thread )")
 
 
@@ -35,17 +36,21 @@ class Process:
         self._ready = ready
         self._child: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
+        self._waits: Waits | None = None
         self.starts = 0
         self.crashes: list[str] = []
         """What it said before it ended by itself, or how it ended."""
         self._wanted = False
 
-    def start(self) -> None:
-        """Raises KemuError where there is no such program."""
+    def start(self, timers: socket.socket | None = None) -> None:
+        """``timers``: see :mod:`alarms`. Raises KemuError where there is no such program."""
         command = [_filled(word, self._words) for word in self.controller.command]
         env = {**os.environ, **{key: _filled(value, self._words) for key, value in self.controller.env.items()}}
         env["KUBECONFIG"] = self._words["kubeconfig"]
         env["KEMU_CLOCK"] = self._words["clock"]
+        passed = () if timers is None else (timers.fileno(),)
+        if timers is not None:
+            env["KEMU_TIMERS"] = str(timers.fileno())
         try:
             child = subprocess.Popen(
                 command,
@@ -58,10 +63,11 @@ class Process:
                 errors="replace",
                 start_new_session=True,
                 preexec_fn=programs.end_with_parent,
+                pass_fds=passed,
             )
         except OSError as error:
             raise KemuError(f"{command[0]}: {error.strerror or error}") from None
-        self._child, self._wanted = child, True
+        self._child, self._wanted, self._waits = child, True, Waits(child.pid)
         self.starts += 1
         self._reader = threading.Thread(target=self._read, args=(child,), name=f"hunt {self.controller.name}")
         self._reader.daemon = True
@@ -72,14 +78,12 @@ class Process:
         return self._child is not None and self._child.poll() is None
 
     def is_busy(self) -> bool:
-        """Whether a thread of it has work to do: it runs, or waits for a core. Where /proc does not tell, never."""
-        child = self._child
-        if child is None:
-            return False
-        try:
-            return any(_state(each) in _AT_WORK for each in Path(f"/proc/{child.pid}/task").iterdir())
-        except OSError:  # it is gone, or there is no /proc
-            return False
+        """See :class:`~kemu.lab.hunt.waits.Waits`."""
+        return self._waits is not None and self._waits.is_busy()
+
+    def rest_s(self) -> float | None:
+        """See :class:`~kemu.lab.hunt.waits.Waits`; None, too, while it does not run."""
+        return self._waits.rest_s() if self._waits is not None and self.runs else None
 
     def kill(self) -> None:
         """At once, as by a crash of its machine."""
@@ -118,10 +122,6 @@ class Process:
         if child is self._child and self._wanted:
             self.crashes.append(panic or f"it ended by itself, with exit code {code}")
 
-
-def _state(task: Path) -> str:
-    """Of a thread, as ``proc(5)`` has it."""
-    return (task / "stat").read_text().rpartition(") ")[2][:1]
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:
