@@ -123,10 +123,8 @@ class Driver:
         self.restless_s = RESTLESS_S
         self.is_busy: Callable[[], bool] = lambda: False
         """Whether a client is known to be at work, however long it has been silent."""
-        self.rest_s: Callable[[], float | None] = lambda: None
-        """Real time for which clients are known to do nothing by themselves; None: it is not known."""
-        self._looks = False
-        """Whether :attr:`rest_s` tells anything."""
+        self.rest_s: Callable[[], float | None] | None = None
+        """Real time for which clients are known to do nothing by themselves. None: it is not known, or never."""
         self.failure: BaseException | None = None
         self.record = record
         self._pending: list[tuple[Input, Hearer]] = []
@@ -494,7 +492,7 @@ class Driver:
         if self._pending:
             return False
         try:
-            await asyncio.wait_for(self._wake.wait(), min(left_s, LOOK_S) if self._looks else left_s)
+            await asyncio.wait_for(self._wake.wait(), left_s if self.rest_s is None else min(left_s, LOOK_S))
         except TimeoutError:
             if time.monotonic() < self._heard_at + self.settle_s:
                 return False
@@ -508,8 +506,7 @@ class Driver:
             now = time.monotonic()
             if now - self._heard_at < LEAST_S:
                 return False
-            rest_s = self.rest_s()
-            self._looks = rest_s is not None
+            rest_s = None if self.rest_s is None else self.rest_s()
             if rest_s is None or rest_s <= self._heard_at + self.settle_s - now:
                 return False
             if look == 0 and not await self._has_nothing_come():
