@@ -123,7 +123,6 @@ class Process:
             self.crashes.append(panic or f"it ended by itself, with exit code {code}")
 
 
-
 def _filled(text: str, words: Mapping[str, str]) -> str:
     for name, value in words.items():
         text = text.replace(f"{{{name}}}", value)

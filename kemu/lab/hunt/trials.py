@@ -21,11 +21,11 @@ import yaml
 from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.objects import custom_kinds, identities, resources
 from kemu.errors import KemuError
+from kemu.lab.hunt import projects
 from kemu.lab.hunt.alarms import Alarms
 from kemu.lab.hunt.courses import Change, Course
 from kemu.lab.hunt.interceptors import Interceptor
 from kemu.lab.hunt.perturbations import Perturbation
-from kemu.lab.hunt import projects
 from kemu.lab.hunt.processes import Process
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
 from kemu.lab.hunt.strikes import Strikes
