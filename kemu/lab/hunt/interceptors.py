@@ -18,7 +18,7 @@ from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.gateway.faults.requests import Asked
 from kemu.emulated.gateway.requests import request_infos
 from kemu.emulated.objects import resources
-from kemu.lab.hunt.courses import Course, Notice, Write, key_of
+from kemu.lab.hunt.courses import Course, Notice, Read, Write, key_of
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -142,9 +142,16 @@ class Interceptor:
             view = self._view(controller, _resource(asked)) if asked.is_read else None
             if view is None or view.until_revision or not _may_be_old(scope, view.revision):
                 await self._app(scope, receive, send)
+                self._note_read(controller, asked, self._course.revision)
                 return
+            self._note_read(controller, asked, view.revision)
             for message in await past.answer(self._app, scope, asked, view.revision):
                 await send(message)
+
+    def _note_read(self, controller: str, asked: Asked, revision: int) -> None:
+        if asked.is_read and asked.resource:
+            place = key_of(_resource(asked), asked.namespace, asked.name)
+            self._course.reads.append(Read(self._now_ns(), controller, place, revision))
 
     def _controller(self, scope: Scope) -> str:
         for key, value in scope["headers"]:

@@ -20,7 +20,7 @@ import yaml
 from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.objects import custom_kinds, identities, resources
 from kemu.errors import KemuError
-from kemu.lab.hunt.courses import Change, Course
+from kemu.lab.hunt.courses import Change, Course, Start
 from kemu.lab.hunt.interceptors import Interceptor
 from kemu.lab.hunt.perturbations import Perturbation
 from kemu.lab.hunt.processes import Process
@@ -51,7 +51,7 @@ class Outcome:
     refused: dict[int, str] = field(default_factory=dict)
     """What the API server said to steps that it refused, by their places."""
     crashes: dict[str, list[str]] = field(default_factory=dict)
-    """Of controllers that ended by themselves, or never were ready."""
+    """Of controllers that ended by themselves, panicked, or never were ready."""
     failed: list[str] = field(default_factory=list)
     """Properties that do not hold."""
     struck: bool = True
@@ -144,8 +144,8 @@ class Trial:
                 process.stop()
             result = running.end()
         for name, process in self._processes.items():
-            if process.crashes:
-                outcome.crashes.setdefault(name, []).extend(process.crashes)
+            if process.crashes or process.panics:
+                outcome.crashes[name] = list(dict.fromkeys([*process.crashes, *process.panics]))
         outcome.failed = [one["id"] for one in result.verdict["expectations"] if one["holds"] is False]
         outcome.struck = self.strikes.all_came
         outcome.real_s = time.monotonic() - begun
@@ -243,6 +243,7 @@ class Trial:
         self._session.driver.is_busy = lambda: any(one.is_busy() for one in self._processes.values())
         self._session.driver.restless_s = RESTLESS_S
         self._interceptor.deaf.discard(name)
+        self._course.starts.append(Start(self._session.driver.now_ns(), name))
         try:
             self._processes[name].start()
         except KemuError as error:
