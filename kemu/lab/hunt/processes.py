@@ -13,9 +13,10 @@ from pathlib import Path
 from kemu.errors import KemuError
 from kemu.lab.hunt.outputs import Output
 from kemu.lab.hunt.projects import Controller
+from kemu.runtime.real import programs
 
 _END_S = 2.0
-"""Real time that a controller has to end in order."""
+"""Real time in which the last words of a controller come."""
 _AT_WORK = ("R", "D")
 
 
@@ -58,6 +59,7 @@ class Process:
                 text=True,
                 errors="replace",
                 start_new_session=True,
+                preexec_fn=programs.end_with_parent,
             )
         except OSError as error:
             raise KemuError(f"{command[0]}: {error.strerror or error}") from None
@@ -83,27 +85,24 @@ class Process:
 
     def kill(self) -> None:
         """At once, as by a crash of its machine."""
-        self._end(signal.SIGKILL)
+        self._end()
 
     def stop(self) -> None:
-        """In order, and at once where that takes too long. Waits for its last words."""
+        """For good. Nothing that it would do in order (as giving back a lease) belongs to the trial. Waits for its last
+        words."""
         child = self._child
         if child is None:
             return
-        self._end(signal.SIGTERM)
-        try:
-            child.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            self._end(signal.SIGKILL)
-            child.wait()
+        self._end()
+        child.wait()
         if self._reader is not None:
             self._reader.join(_END_S)
 
-    def _end(self, number: signal.Signals) -> None:
+    def _end(self) -> None:
         self._wanted = False
         child = self._child
         if child is not None and child.poll() is None:
-            os.killpg(child.pid, number)
+            os.killpg(child.pid, signal.SIGKILL)
 
     def _read(self, child: subprocess.Popen[str]) -> None:
         assert child.stdout is not None
