@@ -106,7 +106,8 @@ def reference(*recordings: Recording, ignored: Sequence[Ignored] = ()) -> Refere
 
 
 def symptoms(normal: Recording, found: Recording, *, is_stale: bool = False) -> list[Symptom]:
-    return reference(normal, normal).symptoms(found.outcome, is_stale=is_stale)
+    found.outcome.is_stale = is_stale
+    return reference(normal, normal).symptoms(found.outcome)
 
 
 def _ns(seconds: float) -> int:

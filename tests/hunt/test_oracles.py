@@ -1,8 +1,9 @@
-"""Each oracle sees the bug that is its own, and nothing in its twin: told from courses that were written down by hand."""
+"""Each oracle sees the bug that is its own, and nothing in its twin, in courses that were written down by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -61,7 +62,7 @@ def mounts(is_used: bool) -> Recording:
 def twins(is_forced: bool) -> Recording:
     found = Recording()
     found.put(1, stateful("z", 1))
-    owners = {"ownerReferences": owned("StatefulSet", "z", "/registry/statefulsets/default/z-1")}
+    owners: dict[str, Any] = {"ownerReferences": owned("StatefulSet", "z", "/registry/statefulsets/default/z-1")}
     found.put(1, pod("z-0", **owners))
     found.put(2, pod("z-0", node="n", **owners))
     if not is_forced:

@@ -176,9 +176,7 @@ class Interceptor:
         await self._gate(stream.controller)
         found = stream.parsed(line)
         if found is not None and found.what != "BOOKMARK":
-            self._course.notices.append(
-                Notice(self.now_ns(), stream.controller, found.key, found.revision, found.what)
-            )
+            self._course.notices.append(Notice(self.now_ns(), stream.controller, found.key, found.revision, found.what))
         self._told()
         await send({"type": "http.response.body", "body": line, "more_body": True})
 
@@ -216,7 +214,7 @@ class Interceptor:
     def _note_read(self, controller: str, asked: Asked, revision: int) -> None:
         if asked.is_read and asked.resource:
             place = key_of(_resource(asked), asked.namespace, asked.name)
-            self._course.reads.append(Read(self._now_ns(), controller, place, revision))
+            self._course.reads.append(Read(self.now_ns(), controller, place, revision))
 
     def _controller(self, scope: Scope) -> str:
         for key, value in scope["headers"]:

@@ -1,7 +1,7 @@
 """Whether a trial went wrong, told from what the reference came to: no property has to be stated for that.
 
-A symptom is a bug, or a cost: more work than in the reference, by which nothing is lost and which is made good until the
-end. See :mod:`states` for what is no difference.
+A symptom is a bug, or a cost: more work than in the reference, by which nothing is lost, and which is made good until
+the end. See :mod:`states` for what is no difference.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from typing import TypeVar
 from kemu.errors import KemuError
 from kemu.lab.hunt import safety, states
 from kemu.lab.hunt.courses import Course, manifest
-from kemu.lab.hunt.projects import Ignored, Step
+from kemu.lab.hunt.projects import STABLE_S, Ignored, Step
 from kemu.lab.hunt.states import Difference, Fields
 from kemu.lab.hunt.trials import Outcome
 from kemu.runtime.env import SECOND_NS
 
 _K = TypeVar("_K")
 
-STABLE_S = 20.0
-"""Virtual time before the end in which all has to stand still, unless the hunt says otherwise."""
 _HOT_TIMES, _HOT_LEAST, _HOT_STILL = 5, 50, 20
 """A controller that writes so many times as often as in the reference, and so often at least, runs hot; and still does
 in the end if it has written so often while all should stand still."""
@@ -56,6 +54,11 @@ class Symptom:
     def signature(self) -> tuple[str, str]:
         """Symptoms that are alike have one."""
         return self.what, self.subject
+
+
+def bugs(symptoms: Sequence[Symptom]) -> list[Symptom]:
+    """Those that are no mere costs."""
+    return [one for one in symptoms if one.is_bug]
 
 
 class Unsettled(KemuError):
@@ -106,17 +109,17 @@ class Reference:
             found += [f"property {name} does not hold" for name in outcome.failed]
         return list(dict.fromkeys(found))
 
-    def symptoms(self, outcome: Outcome, *, is_stale: bool = False) -> list[Symptom]:
-        """In the order of their weight, bugs first. ``is_stale``: the controller was shown what was old."""
-        found = list(self._symptoms(outcome, is_stale))
+    def symptoms(self, outcome: Outcome) -> list[Symptom]:
+        """In the order of their weight, bugs first."""
+        found = list(self._symptoms(outcome))
         return [one for one in found if one.is_bug] + [one for one in found if not one.is_bug]
 
-    def _symptoms(self, outcome: Outcome, is_stale: bool) -> Iterator[Symptom]:
+    def _symptoms(self, outcome: Outcome) -> Iterator[Symptom]:
         for name in outcome.failed:
             yield Symptom("property", name, f"property {name} does not hold")
         for name, crashes in outcome.crashes.items():
             yield Symptom("crash", name, f"controller {name} fails: {crashes[0]}")
-        yield from self._unsafe(outcome, is_stale)
+        yield from self._unsafe(outcome)
         for place in outcome.stuck:
             step = self._steps[place]
             yield Symptom("stuck", str(step), f"step {place + 1} waits in vain: {step}")
@@ -131,7 +134,7 @@ class Reference:
             text = f"{_shown(name)} does not come to rest: it still changes {before_s:.1f} s before the end"
             yield Symptom("restless", _kind(name), text, True, key, time_ns)
 
-    def _unsafe(self, outcome: Outcome, is_stale: bool) -> Iterator[Symptom]:
+    def _unsafe(self, outcome: Outcome) -> Iterator[Symptom]:
         found = self._harms_of(outcome)
         found += safety.unfinished(outcome.course, outcome.begun_ns, self._cleaned)
         counts: Counter[tuple[str, str]] = Counter()
@@ -139,7 +142,7 @@ class Reference:
             counts[harm.what, harm.key] += 1
             if counts[harm.what, harm.key] <= self._harms[harm.what, harm.key]:
                 continue
-            is_bug = harm.lasts or not (is_stale and harm.what in _STALE_HARMS or harm.what in _MADE_GOOD)
+            is_bug = harm.lasts or not ((outcome.is_stale and harm.what in _STALE_HARMS) or harm.what in _MADE_GOOD)
             yield Symptom(harm.what, outcome.course.named(harm.key).kind, harm.text, is_bug, harm.key, harm.time_ns)
 
     def _harms_of(self, outcome: Outcome) -> list[safety.Harm]:

@@ -148,7 +148,8 @@ class _World:
                 claim = min(shared)
                 held = self._objects.get(f"/registry/persistentvolumeclaims/{now.metadata.namespace}/{claim}")
                 if held is not None and set(held.spec.accessModes) <= {"ReadWriteOnce", "ReadWriteOncePod"}:
-                    text = f"{self._shown(change)} and Pod {other.metadata.name} have PersistentVolumeClaim {claim} on two nodes at once"
+                    both = f"{self._shown(change)} and Pod {other.metadata.name}"
+                    text = f"{both} have PersistentVolumeClaim {claim} on two nodes at once"
                     yield Harm(TWINS, change.key, change.time_ns, text)
                     return
 
@@ -302,7 +303,8 @@ def unfinished(course: Course, begun_ns: int, references: Sequence[Mapping[str, 
         for key in sorted(frozenset.intersection(*wanted) - ending.cleaned):
             if _was_there(course, key, ending.time_ns):
                 lasts = key in course.values
-                text = f"{course.named(ending.key)} is gone before {course.named(key)} is, for which its finalizer had to wait"
+                who = f"{course.named(ending.key)} is gone"
+                text = f"{who} before {course.named(key)} is, for which its finalizer had to wait"
                 yield Harm(FINALIZER, key, ending.time_ns, text, lasts)
 
 

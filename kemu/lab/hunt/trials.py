@@ -54,6 +54,8 @@ class Outcome:
     """Of controllers that ended by themselves, panicked, or never were ready."""
     failed: list[str] = field(default_factory=list)
     """Properties that do not hold."""
+    is_stale: bool = False
+    """For a while the controller saw what was old."""
     struck: bool = True
     """All perturbations came about."""
     real_s: float = 0.0
@@ -102,7 +104,7 @@ class Trial:
         self._folder = folder
         self._steps = steps
         self._course = Course()
-        self._outcome = Outcome(folder, self._course)
+        self._outcome = Outcome(folder, self._course, is_stale=any(one.makes_old for one in perturbations))
         self.strikes = Strikes(perturbations, self._course, self)
         self._processes: dict[str, Process] = {}
         self._ready: dict[str, threading.Event] = {}
