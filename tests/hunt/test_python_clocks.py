@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from kemu.lab.hunt import clocks
+from kemu.lab.hunt.projects import Controller, Named, Project, Step
+from kemu.lab.hunt.trials import Trial
 
 EPOCH_S = 1_767_225_600
 _PROGRAMS = {
@@ -89,3 +91,21 @@ def test_without_a_cluster_nothing_is_changed(tmp_path: Path) -> None:
         check=True,
     )
     assert told.stdout == "the usual one True\n"
+
+
+@pytest.mark.parametrize("clock", ["python", ""])
+def test_a_controller_that_waits_for_a_minute(tmp_path: Path, clock: str) -> None:
+    """With timers of the machine the five minutes of the step are over long before its minute."""
+    command = (sys.executable, str(Path(__file__).with_name("later.py")), "{kubeconfig}")
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"work": "yes"}}}
+    steps = (
+        Step("apply", objects=(config_map,)),
+        Step("until", Named("ConfigMap", "a"), test=".data.done=yes", seconds=300),
+    )
+    project = Project("later", tmp_path / "hunt.yaml", (Controller("later", command, clock=clock),), steps, rest_s=1.0)
+    folder = tmp_path / "trial"
+    folder.mkdir()
+    outcome = Trial(project, folder, steps).run()
+    assert outcome.stuck == ([] if clock else [1])
+    minute = outcome.now_s - outcome.begun_ns / 1e9
+    assert (60 < minute < 65) if clock else minute > 300
