@@ -329,6 +329,8 @@ class Trial:
         loop, driver = self._session.loop_outside, self._session.driver
         assert loop is not None
         assert driver is not None
+        if name in self._alarms and self._alarms[name].is_used:
+            return  # its backoff takes virtual time
         driver.hold(what)
         loop.call_later(real_s, driver.release, what)
 

@@ -32,7 +32,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="find bugs in a controller that is a program of its own",
         description="Run a controller against an emulated cluster, do the steps that a file says, and do them again "
         "and again, each time with one perturbation: a crash between two writes, a state from the past, a change that "
-        "is not seen, a conflict, a lost answer, an outage, a kind that comes late. What then ends otherwise is a finding.",
+        "is not seen, a conflict, a lost answer, an outage, a kind that comes late. What then ends otherwise is a "
+        "finding.",
         epilog="Exit codes: 0 nothing found, 1 found, 2 the input is wrong, 3 the steps do not come to an end without "
         "perturbations either, or (--plan, --again) the perturbation never came about.",
     )
