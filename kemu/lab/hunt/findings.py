@@ -47,6 +47,8 @@ class Finding:
     """Why it goes wrong, in one sentence."""
     picture: str = ""
     """An SVG file; empty: it did not show again."""
+    drawing: str = ""
+    """The same for a page, without words."""
 
     @property
     def often(self) -> str:
@@ -123,7 +125,8 @@ def examine(
         found.told = tellings.told(last.course, plan, last.begun_ns)
         cause = causes.of(last, reference.outcomes[0], plan, again[0])
         found.cause = cause.text
-        found.picture = pictures.drawn(last, steps, plan, cause, again)
+        diagram = pictures.diagram(last, steps, plan, cause, again)
+        found.picture, found.drawing = pictures.alone(diagram, plan, cause, again), pictures.within(diagram)
     return found
 
 

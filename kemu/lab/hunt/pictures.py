@@ -20,6 +20,7 @@ _MOST_OBJECTS = 3
 _MOST_CHANGES = 5
 """Of one object that are shown, beside those that matter."""
 _MOST_TEXT = 26
+_MOST_TITLE = 32
 _LATE_NS = SECOND_NS // 2
 """News that come later than that are late."""
 _AT_ONCE_NS = SECOND_NS // 5
@@ -27,14 +28,28 @@ _LETTERS = 110
 _VERBS = {"create": "create", "update": "update", "patch": "patch", "delete": "delete"}
 
 
-def drawn(outcome: Outcome, steps: Sequence[Step], plan: Plan, cause: Cause, symptoms: Sequence[Symptom]) -> str:
+def diagram(outcome: Outcome, steps: Sequence[Step], plan: Plan, cause: Cause, symptoms: Sequence[Symptom]) -> Diagram:
+    """What it shows."""
+    return _Drawing(outcome, steps, plan, cause, symptoms[0]).diagram()
+
+
+def within(shown: Diagram) -> str:
+    """SVG for a page that says the rest."""
+    return svgs.page("", [_panel(shown)], [])
+
+
+def alone(shown: Diagram, plan: Plan, cause: Cause, symptoms: Sequence[Symptom]) -> str:
     """One SVG file, which stands alone."""
-    diagram = _Drawing(outcome, steps, plan, cause, symptoms[0]).diagram()
     words = [(line, "bad") for line in textwrap.wrap(_sentence(cause.text), _LETTERS, break_on_hyphens=False)]
     told = f"Perturbation: {perturbations.shown(plan)}."
     words += [(line, "faint") for line in textwrap.wrap(told, _LETTERS, break_on_hyphens=False)]
     title = textwrap.shorten(symptoms[0].text, _LETTERS, placeholder=" …")
-    return svgs.page(title, [svgs.Panel(diagram, "", "bad", "")], words)
+    return svgs.page(title, [_panel(shown)], words)
+
+
+def _panel(shown: Diagram) -> svgs.Panel:
+    longest = max(map(len, shown.titles))
+    return svgs.Panel(shown, "", "bad", "", least_gap=longest * 8 + 24)
 
 
 class _Drawing:
@@ -49,7 +64,11 @@ class _Drawing:
         self._keys = self._objects()
         self._order = 0
         users = ["user"] if self._by_user(self._shown_changes()) else []
-        self._columns = {name: index for index, name in enumerate([*users, *self._keys, *self._controllers])}
+        write = cause.write
+        last = [key for key in self._keys[1:] if write is not None and key == write.key]
+        first = [key for key in self._keys if key not in last]
+        # From left to right, as it came about: the user, what the controller sees, the controller, what it writes.
+        self._columns = {name: index for index, name in enumerate([*users, *first, *self._controllers, *last])}
 
     def diagram(self) -> Diagram:
         course = self._course
@@ -63,9 +82,7 @@ class _Drawing:
             at_ns = causes.struck(course, one)
             if at_ns >= 0:
                 column = self._columns[one.controller]
-                # Before what comes of it in the same instant.
-                place = -1 if not one.is_about_writes else self._next()
-                found.marks.append(Mark(at_ns, place, column, _doing(one), True, 0, ()))
+                found.marks.append(Mark(at_ns, self._next(), column, _doing(one), True, 0, ()))
         cause = self._cause
         if cause.write is not None:
             for each in cause.ignorance[:1]:
@@ -138,7 +155,8 @@ class _Drawing:
             if notice is not None:
                 late_ns = notice.time_ns - change.time_ns
                 late_ns = late_ns if late_ns >= _LATE_NS else 0
-                self._arrow(found, change.time_ns, notice.time_ns, column, target, thing, late_ns=late_ns)
+                # Behind the mark of the same instant.
+                self._arrow(found, change.time_ns, notice.time_ns + 1, column, target, thing, late_ns=late_ns)
             elif missed:
                 self._arrow(found, change.time_ns, -1, column, target, thing)
 
@@ -259,7 +277,8 @@ def _what(named: Named) -> str:
 def _title(text: str) -> str:
     """Of a column: without the group of a kind."""
     kind, space, name = text.partition(" ")
-    return textwrap.shorten(f"{kind.partition('.')[0]}{space}{name}", 24, placeholder="…")
+    plain = f"{kind.partition('.')[0]}{space}{name}"
+    return plain if len(plain) <= _MOST_TITLE else f"{plain[: _MOST_TITLE - 1]}…"
 
 
 def _sentence(text: str) -> str:

@@ -72,7 +72,7 @@ def page(project: Project, finding: Finding) -> str:
     if finding.cause:
         parts.append(f"<p class=cause>{escape(_sentence(finding.cause))}</p>")
     parts.append(f"<p>Perturbation: {escape(perturbations.shown(finding.plan))}. It shows {escape(finding.often)}.</p>")
-    parts.append(f"<figure>{finding.picture}</figure>" if finding.picture else "")
+    parts.append(f"<figure>{finding.drawing}</figure>" if finding.drawing else "")
     for name, symptoms in _symptoms(finding):
         parts.append(f"<h2>{name}</h2>{items(one.text for one in symptoms)}")
     parts.append(f"<h2>Steps</h2>{items(map(str, finding.steps), 'ol')}")

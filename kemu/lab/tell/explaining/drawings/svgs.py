@@ -17,6 +17,8 @@ from kemu.lab.tell.explaining.probabilities import Curve
 
 _ROW = 32
 _TOP = 84
+_UNTITLED = 64
+"""Room for titles of the file and of panels."""
 _TIME = 66
 _LAST = 150
 _MARGIN = 28
@@ -73,7 +75,8 @@ def page(title: str, panels: Sequence[Panel], words: Sequence[tuple[str, str]], 
     has_bad = any(panel.has_bad for panel in panels)
     below = height + len(words) * _LINE + 2 * _MARGIN
     total = below + (charts.HEIGHT + _MARGIN if curve is not None else 0)
-    size = f'viewBox="0 0 {width} {total}" width="{width}" height="{total}"'
+    above = 0 if title else _UNTITLED
+    size = f'viewBox="0 {above} {width} {total - above}" width="{width}" height="{total - above}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(title, quote=True)}">',
         f"<style>{_STYLE}{_WRONG if has_bad else ''}</style>",
@@ -126,13 +129,14 @@ def _sentences(explanation: Explanation, width: int) -> list[tuple[str, str]]:
 class Panel:
     """One run."""
 
-    def __init__(self, diagram: Diagram, title: str, tone: str, name: str) -> None:
+    def __init__(self, diagram: Diagram, title: str, tone: str, name: str, *, least_gap: int = _LEAST_GAP) -> None:
+        """``least_gap``: between columns, in px."""
         self._diagram = diagram
         self._title = title
         self._tone = tone
         self._rows: Sequence[Row] = rows(diagram)
         longest = max((len(arrow.text) for arrow in diagram.arrows), default=10)
-        self._gap = min(max(longest * 7 + 44, _LEAST_GAP), _MOST_GAP)
+        self._gap = max(least_gap, min(max(longest * 7 + 44, _LEAST_GAP), _MOST_GAP))
         last = len(diagram.actors) - 1
         ends = [mark.column * self._gap + len(mark.text) * 7 + 30 for mark in diagram.marks]
         differs = any(one.differs for one in diagram.marks) or any(one.differs for one in diagram.arrows)
