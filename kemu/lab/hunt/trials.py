@@ -64,6 +64,8 @@ class Outcome:
     """All perturbations came about."""
     real_s: float = 0.0
     now_s: float = 0.0
+    deeds: list[tuple[int, int]] = field(default_factory=list)
+    """When each step began, in ns, with its place."""
     begun_ns: int = 0
     """When the first step began: what came before is set-up."""
 
@@ -211,6 +213,7 @@ class Trial:
                 loop.call_soon_threadsafe(call)
 
     def _do(self, cluster: embedded.Cluster, client: _Client, index: int, step: Step) -> None:
+        self._outcome.deeds.append((round(cluster.now_s * SECOND_NS), index))
         try:
             if step.what == "wait":
                 cluster.step(step.seconds)
