@@ -480,7 +480,7 @@ class Driver:
             return True
         left_s = self._heard_at + self.settle_s - now
         if left_s <= 0:
-            if not self.is_busy() and await self._has_nothing_come():
+            if await self._is_silent():
                 return True
             left_s = BUSY_S
         if self._pending:
@@ -488,8 +488,13 @@ class Driver:
         try:
             await asyncio.wait_for(self._wake.wait(), left_s)
         except TimeoutError:
-            return not self.is_busy() and await self._has_nothing_come()
+            return await self._is_silent()
         return False
+
+    async def _is_silent(self) -> bool:
+        """Whether no client is at work, nor gets to work by what the loop outside does first: that accepts connections
+        and shakes hands, of which nobody hears."""
+        return not self.is_busy() and await self._has_nothing_come() and not self.is_busy()
 
     async def _has_nothing_come(self) -> bool:
         """Whether the loop outside has heard of nothing, also not of what came while this process had no core."""
