@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import json
+import math
 import sys
 import threading
 import time
@@ -251,6 +252,7 @@ class Trial:
         assert self._session.driver is not None
         self._session.driver.hold(_starting(name))
         self._session.driver.is_busy = lambda: any(one.is_busy() for one in self._processes.values())
+        self._session.driver.rest_s = self._rest_s
         self._session.driver.restless_s = RESTLESS_S
         self._interceptor.deaf.discard(name)
         alarms = Alarms(self._session.driver, EPOCH_UNIX_S)
@@ -268,6 +270,16 @@ class Trial:
         loop = self._session.loop_outside
         assert loop is not None
         loop.call_later(READY_S, self._is_late, name, self._processes[name].starts)
+
+    def _rest_s(self) -> float | None:
+        """Real time for which no controller does anything by itself; None: that is not known."""
+        least_s = math.inf
+        for process in self._processes.values():
+            rest_s = process.rest_s()
+            if rest_s is None:
+                return None
+            least_s = min(least_s, rest_s)
+        return least_s
 
     def _is_late(self, name: str, starts: int) -> None:
         process = self._processes[name]
