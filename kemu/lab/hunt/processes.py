@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kemu.errors import KemuError
+from kemu.lab.hunt.outputs import Output
 from kemu.lab.hunt.projects import Controller
 from kemu.lab.hunt.waits import Waits
 from kemu.runtime.real import programs
 
 _END_S = 2.0
 """Real time in which the last words of a controller come."""
-_PANIC = re.compile(r"^(panic: |fatal error: |Traceback \(most recent call last\)|Exception in thread )")
 
 
 class Process:
@@ -40,6 +40,8 @@ class Process:
         self.starts = 0
         self.crashes: list[str] = []
         """What it said before it ended by itself, or how it ended."""
+        self.panics: list[str] = []
+        """Of those that it survived, too."""
         self._wanted = False
 
     def start(self, timers: socket.socket | None = None) -> None:
@@ -109,18 +111,21 @@ class Process:
     def _read(self, child: subprocess.Popen[str]) -> None:
         assert child.stdout is not None
         wanted = re.compile(self.controller.ready) if self.controller.ready else None
-        told, panic = wanted is None, ""
+        told, said = wanted is None, Output()
         with child.stdout, self._output.open("a") as kept:
             for line in child.stdout:
                 kept.write(line)
                 kept.flush()
-                panic = panic or (line.strip() if _PANIC.match(line) else "")
+                if child is self._child and self._wanted:
+                    said.take(line)
                 if not told and wanted is not None and wanted.search(line):
                     told = True
                     self._ready()
         code = child.wait()
+        self.panics += said.panics
         if child is self._child and self._wanted:
-            self.crashes.append(panic or f"it ended by itself, with exit code {code}")
+            why = next(iter(said.panics), said.last_error)
+            self.crashes.append(why or f"it ended by itself, with exit code {code}")
 
 
 
