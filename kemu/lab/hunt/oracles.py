@@ -31,8 +31,6 @@ _BY_NATURE = frozenset(
     )
 )  # fmt: skip
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
-_RANDOM = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{64}")
-"""Identities and hashes in names, such as those of volumes."""
 _HOT_TIMES, _HOT_LEAST = 5, 50
 """A controller that writes so many times as often as in the reference, and so often at least, runs hot."""
 _NAMED_FIELDS = 3
@@ -161,7 +159,7 @@ def normalised(outcome: Outcome) -> dict[str, Fields]:
             counts[f"{named.kind} {named.namespace} {prefix}"] += 1
             name = f"{prefix}#{counts[f'{named.kind} {named.namespace} {prefix}']}"
             names[named.name] = name
-        plain.append((f"{named.kind} {named.namespace}/{_RANDOM.sub('#', name)}", named.kind, one))
+        plain.append((f"{named.kind} {named.namespace}/{name}", named.kind, one))
     for identity, kind, one in plain:
         if kind not in _NOBODYS:
             found[identity] = dict(_leaves({key: value for key, value in one.items() if key != "metadata"}, "", names))
