@@ -190,7 +190,10 @@ class Analysis:
         now, was = dict(_leaves(self.manifest(change), "")), dict(_leaves(self.manifest(before), ""))
         changed = [path for path in now.keys() | was.keys() if now.get(path) != was.get(path)]
         shrinks = any(
-            path.startswith("spec.") and _is_number(now.get(path)) and _is_number(was.get(path)) and now[path] < was[path]
+            path.startswith("spec.")
+            and _is_number(now.get(path))
+            and _is_number(was.get(path))
+            and now[path] < was[path]
             for path in changed
         )
         return frozenset(_ORDINAL.sub("#", path) for path in changed), shrinks

@@ -21,7 +21,7 @@ from kemu.emulated.gateway.faults.requests import Asked
 from kemu.emulated.gateway.requests import envelopes, request_infos
 from kemu.emulated.objects import resources
 from kemu.errors import ApiError
-from kemu.lab.hunt.courses import Course, Notice, Write, key_of
+from kemu.lab.hunt.courses import Course, Notice, Read, Write, key_of
 from kemu.lab.hunt.watches import ALWAYS_FRESH, Event, Hiding, Stream, View, initial_events
 
 Scope = MutableMapping[str, Any]
@@ -178,9 +178,7 @@ class Interceptor:
         await self._gate(stream.controller)
         found = stream.parsed(line)
         if found is not None and found.what != "BOOKMARK":
-            self._course.notices.append(
-                Notice(self.now_ns(), stream.controller, found.key, found.revision, found.what)
-            )
+            self._course.notices.append(Notice(self.now_ns(), stream.controller, found.key, found.revision, found.what))
         self._told()
         await send({"type": "http.response.body", "body": line, "more_body": True})
 
@@ -211,9 +209,16 @@ class Interceptor:
             view = self.view(controller, resource) if asked.is_read and resource else None
             if view is None or not _may_be_old(scope, view.revision):
                 await self._app(scope, receive, send)
+                self._note_read(controller, asked, self._course.revision)
                 return
+            self._note_read(controller, asked, view.revision)
             for message in await past.answer(self._app, scope, asked, view.revision):
                 await send(message)
+
+    def _note_read(self, controller: str, asked: Asked, revision: int) -> None:
+        if asked.is_read and asked.resource:
+            place = key_of(_resource(asked), asked.namespace, asked.name)
+            self._course.reads.append(Read(self.now_ns(), controller, place, revision))
 
     def _controller(self, scope: Scope) -> str:
         for key, value in scope["headers"]:

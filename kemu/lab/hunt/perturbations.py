@@ -18,6 +18,7 @@ CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OU
     "crashAfterWrite", "freeze", "hide", "conflict", "loseAnswer", "delay", "expire",
     "pause", "refuse", "slowWrites", "lag", "outage", "endWatch",
 )  # fmt: skip
+_OF_VIEWS = frozenset((FREEZE, HIDE, DELAY, PAUSE, LAG, OUTAGE))
 _OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE))
 _LASTS_S = {FREEZE: 20.0, HIDE: 60.0, DELAY: 5.0, PAUSE: 20.0, SLOW: 10.0, LAG: 20.0, OUTAGE: 10.0}
 """How long it takes, or how late something comes, unless the plan says otherwise: virtual time."""
@@ -125,6 +126,11 @@ class Perturbation:
     def is_about_writes(self) -> bool:
         """Whether its point counts writes of the controller, and not changes of the object by anybody."""
         return self.what in _OF_WRITES
+
+    @property
+    def makes_old(self) -> bool:
+        """Whether what the controller sees is old for a while."""
+        return self.what in _OF_VIEWS
 
     def data(self) -> dict[str, Any]:
         """As a plan has it."""

@@ -118,11 +118,7 @@ def _few(found: Iterable[_T], alike: Callable[[_T], Hashable], most: int = _ALIK
     groups: dict[Hashable, list[_T]] = defaultdict(list)
     for one in found:
         groups[alike(one)].append(one)
-    return [
-        one
-        for own in groups.values()
-        for one in (own if len(own) <= most else [*own[: most - 1], own[-1]])
-    ]
+    return [one for own in groups.values() for one in (own if len(own) <= most else [*own[: most - 1], own[-1]])]
 
 
 # At writes
@@ -304,7 +300,8 @@ def _pairs(analysis: Analysis) -> list[Plan]:
                 (
                     each
                     for each in analysis.impacts
-                    if each.change.key == key and each.change.nth == one.at.nth + skip
+                    if each.change.key == key
+                    and each.change.nth == one.at.nth + skip
                     and each.notice.controller == one.controller
                 ),
                 None,

@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kemu.errors import KemuError
+from kemu.lab.hunt.outputs import Output
 from kemu.lab.hunt.projects import Controller
+from kemu.runtime.real import programs
 
 _END_S = 2.0
-"""Real time that a controller has to end in order."""
+"""Real time in which the last words of a controller come."""
 _AT_WORK = ("R", "D")
-_PANIC = re.compile(r"^(panic: |fatal error: |Traceback \(most recent call last\)|Exception in thread )")
 
 
 class Process:
@@ -38,6 +39,8 @@ class Process:
         self.starts = 0
         self.crashes: list[str] = []
         """What it said before it ended by itself, or how it ended."""
+        self.panics: list[str] = []
+        """Of those that it survived, too."""
         self._wanted = False
 
     def start(self, timers: socket.socket | None = None) -> None:
@@ -61,6 +64,7 @@ class Process:
                 errors="replace",
                 start_new_session=True,
                 pass_fds=passed,
+                preexec_fn=programs.end_with_parent,
             )
         except OSError as error:
             raise KemuError(f"{command[0]}: {error.strerror or error}") from None
@@ -86,43 +90,43 @@ class Process:
 
     def kill(self) -> None:
         """At once, as by a crash of its machine."""
-        self._end(signal.SIGKILL)
+        self._end()
 
     def stop(self) -> None:
-        """In order, and at once where that takes too long. Waits for its last words."""
+        """For good. Nothing that it would do in order (as giving back a lease) belongs to the trial. Waits for its last
+        words."""
         child = self._child
         if child is None:
             return
-        self._end(signal.SIGTERM)
-        try:
-            child.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            self._end(signal.SIGKILL)
-            child.wait()
+        self._end()
+        child.wait()
         if self._reader is not None:
             self._reader.join(_END_S)
 
-    def _end(self, number: signal.Signals) -> None:
+    def _end(self) -> None:
         self._wanted = False
         child = self._child
         if child is not None and child.poll() is None:
-            os.killpg(child.pid, number)
+            os.killpg(child.pid, signal.SIGKILL)
 
     def _read(self, child: subprocess.Popen[str]) -> None:
         assert child.stdout is not None
         wanted = re.compile(self.controller.ready) if self.controller.ready else None
-        told, panic = wanted is None, ""
+        told, said = wanted is None, Output()
         with child.stdout, self._output.open("a") as kept:
             for line in child.stdout:
                 kept.write(line)
                 kept.flush()
-                panic = panic or (line.strip() if _PANIC.match(line) else "")
+                if child is self._child and self._wanted:
+                    said.take(line)
                 if not told and wanted is not None and wanted.search(line):
                     told = True
                     self._ready()
         code = child.wait()
+        self.panics += said.panics
         if child is self._child and self._wanted:
-            self.crashes.append(panic or f"it ended by itself, with exit code {code}")
+            why = next(iter(said.panics), said.last_error)
+            self.crashes.append(why or f"it ended by itself, with exit code {code}")
 
 
 def _state(task: Path) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kemu.lab.hunt.courses import Change, Course, plural_of
+from kemu.emulated.objects import resources
+from kemu.lab.hunt.courses import Change, Course
 from kemu.lab.hunt.interceptors import Interceptor, Verdict
 from kemu.lab.hunt.perturbations import (
     ALL,
@@ -226,7 +227,7 @@ def _is(wanted: str, point: Point, change: Change) -> bool:
 
 
 def _is_write_to(place: tuple[str, str], controller: str, key: str) -> bool:
-    return place == (controller, plural_of(key))
+    return place == (controller, resources.plural_of(key))
 
 
 def _again(controller: str, resource: str) -> str:

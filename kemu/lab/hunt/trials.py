@@ -20,11 +20,11 @@ import yaml
 from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.objects import custom_kinds, identities, resources
 from kemu.errors import KemuError
+from kemu.lab.hunt import projects
 from kemu.lab.hunt.alarms import Alarms
-from kemu.lab.hunt.courses import Change, Course
+from kemu.lab.hunt.courses import Change, Course, Start
 from kemu.lab.hunt.interceptors import Interceptor
 from kemu.lab.hunt.perturbations import Perturbation
-from kemu.lab.hunt import projects
 from kemu.lab.hunt.processes import Process
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
 from kemu.lab.hunt.strikes import Strikes
@@ -54,9 +54,11 @@ class Outcome:
     refused: dict[int, str] = field(default_factory=dict)
     """What the API server said to steps that it refused, by their places."""
     crashes: dict[str, list[str]] = field(default_factory=dict)
-    """Of controllers that ended by themselves, or never were ready."""
+    """Of controllers that ended by themselves, panicked, or never were ready."""
     failed: list[str] = field(default_factory=list)
     """Properties that do not hold."""
+    is_stale: bool = False
+    """For a while the controller saw what was old."""
     struck: bool = True
     """All perturbations came about."""
     real_s: float = 0.0
@@ -105,7 +107,7 @@ class Trial:
         self._folder = folder
         self._steps = steps
         self._course = Course()
-        self._outcome = Outcome(folder, self._course)
+        self._outcome = Outcome(folder, self._course, is_stale=any(one.makes_old for one in perturbations))
         self.strikes = Strikes(perturbations, self._course, self)
         self._processes: dict[str, Process] = {}
         self._ready: dict[str, threading.Event] = {}
@@ -151,8 +153,8 @@ class Trial:
                 process.stop()
             result = running.end()
         for name, process in self._processes.items():
-            if process.crashes:
-                outcome.crashes.setdefault(name, []).extend(process.crashes)
+            if process.crashes or process.panics:
+                outcome.crashes[name] = list(dict.fromkeys([*process.crashes, *process.panics]))
         outcome.failed = [one["id"] for one in result.verdict["expectations"] if one["holds"] is False]
         outcome.struck = self.strikes.all_came
         outcome.real_s = time.monotonic() - begun
@@ -252,6 +254,7 @@ class Trial:
         self._session.driver.restless_s = RESTLESS_S
         self._interceptor.deaf.discard(name)
         alarms = Alarms(self._session.driver, EPOCH_UNIX_S)
+        self._course.starts.append(Start(self._session.driver.now_ns(), name))
         try:
             self._processes[name].start(alarms.there)
         except KemuError as error:
