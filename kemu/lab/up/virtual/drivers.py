@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.emulated.gateway.deliveries import Deliveries
+from kemu.emulated.gateway.limits.connections import Heard
 from kemu.errors import KemuError
 from kemu.lab.up.callers import Caller
 from kemu.lab.up.virtual import conditions, inputs
@@ -40,7 +41,7 @@ REACTION_S = 0.02
 """Virtual time that may pass before a client that has been told something could have reacted."""
 SETTLE_S = 0.02
 """Real time without a word from outside after which clients are taken to have reacted."""
-_TURNS = 8
+_TURNS = 12
 """Turns of the loop outside from the bytes of a request to what it asks for."""
 BUSY_S = 0.003
 """Real time between two looks at clients that are at work."""
@@ -520,10 +521,10 @@ class Driver:
 
     async def _has_nothing_come(self) -> bool:
         """Whether the loop outside has heard of nothing, also not of what came while this process had no core."""
-        heard_at = self._heard_at
+        heard_at, times = self._heard_at, Heard.times
         for _ in range(_TURNS):
             await asyncio.sleep(0)
-        return not self._pending and self._heard_at == heard_at
+        return not self._pending and self._heard_at == heard_at and Heard.times == times
 
     def _lose_patience(self, now: float) -> None:
         """Time goes on without whoever has not fallen silent."""
