@@ -86,7 +86,8 @@ class Hunt:
         is_here = executor is None
         if executor is None:
             executor = Workers(jobs, limit_s=pools.LIMIT_S) if jobs > 1 else Inline()
-        self._pool = Pool(project, executor, out / "trials", is_here=is_here, on_lost=on_lost)
+        is_apart = isinstance(executor, Workers)
+        self._pool = Pool(project, executor, out / "trials", is_here=is_here, is_apart=is_apart, on_lost=on_lost)
         self._references: dict[tuple[int, ...], Reference] = {}
         """By the places of the steps."""
         self.findings: list[Finding] = []
