@@ -105,7 +105,9 @@ def test_discovery_tells_of_them_after_the_versions_that_are_served() -> None:
 SCHEMA = {
     "properties": {
         "metadata": {"type": "object"},
-        "spec": {"properties": {"port": {"anyOf": [{"type": "integer"}, {"type": "string"}]}, "size": {"type": "integer"}}},
+        "spec": {
+            "properties": {"port": {"anyOf": [{"type": "integer"}, {"type": "string"}]}, "size": {"type": "integer"}}
+        },
     }
 }
 DEFINITION: dict[str, Any] = {

@@ -140,7 +140,8 @@ def test_plans_are_read_as_they_are_written(plan: dict[str, Any]) -> None:
 
 def test_what_a_view_from_the_past_tells(tmp_path: Path) -> None:
     """As one API server might: the state of then, then what came after it, and never an older version."""
-    steps = [{"apply": BOX}, *({"patch": SUBJECT, "with": {"data": {"size": f"{size}"}}} for size in range(2, 5))]
+    steps: list[dict[str, Any]] = [{"apply": BOX}]
+    steps += [{"patch": SUBJECT, "with": {"data": {"size": f"{size}"}}} for size in range(2, 5)]
     file = hunt_file(tmp_path, "", [*steps, {"wait": "30s"}])
     document = yaml.safe_load(file.read_text())
     command = ["{python}", "-m", "tests.hunt.onlooker", "{kubeconfig}"]

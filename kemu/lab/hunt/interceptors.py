@@ -45,6 +45,8 @@ class Verdict:
     """It happens, and the connection ends without an answer."""
     late_s: float = 0.0
     """Virtual time before it happens."""
+    answer_late_s: float = 0.0
+    """Virtual time between that and the answer."""
 
 
 class Judge(Protocol):
@@ -263,6 +265,8 @@ class Interceptor:
             return
         if resource not in ALWAYS_FRESH:
             await self._gate(controller)
+        if verdict.answer_late_s:
+            await self.sleep(verdict.answer_late_s)
         for message in answer:
             await send(message)
 

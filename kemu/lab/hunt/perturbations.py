@@ -14,13 +14,13 @@ from kemu.emulated.settings import values
 from kemu.errors import KemuError
 from kemu.lab.hunt.projects import Named
 
-CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END = KINDS = (
+CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END, LATE = KINDS = (
     "crashAfterWrite", "freeze", "hide", "conflict", "loseAnswer", "delay", "expire",
-    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch",
+    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch", "lateAnswer",
 )  # fmt: skip
 _OF_VIEWS = frozenset((FREEZE, HIDE, DELAY, PAUSE, LAG, OUTAGE))
-_OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE))
-_LASTS_S = {FREEZE: 20.0, HIDE: 60.0, DELAY: 5.0, PAUSE: 20.0, SLOW: 10.0, LAG: 20.0, OUTAGE: 10.0}
+_OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE, LATE))
+_LASTS_S = {FREEZE: 20.0, HIDE: 60.0, DELAY: 5.0, PAUSE: 20.0, SLOW: 10.0, LAG: 20.0, OUTAGE: 10.0, LATE: 3.0}
 """How long it takes, or how late something comes, unless the plan says otherwise: virtual time."""
 ALL = "all"
 """As a scope: all kinds."""
@@ -71,6 +71,8 @@ class Perturbation:
     ``conflict``         the nth write to the object is refused with 409
     ``refuse``           the nth write is refused with ``code``, as by a server that is overloaded or broken
     ``loseAnswer``       the nth write happens, and its answer is lost
+    ``lateAnswer``       the nth write happens, and its answer comes late: the controller hears of what came of it
+                         before it goes on
     ``slowWrites``       from the nth write to the object on, writes of its kind take long, as with a slow webhook
     ``outage``           after the nth write to the object the API server refuses all other requests for a while
     ``expire``           watches of the kind end before the nth change of the object, and cannot go on from there: 410
@@ -118,6 +120,7 @@ class Perturbation:
             CONFLICT: f"{who} meets a conflict in its {nth}",
             REFUSE: f"{who} is refused its {nth} with {self.code or 500}",
             LOSE: f"{who} does not hear that its {nth} has happened",
+            LATE: f"{who} is answered {self.lasts_s:g} s late to its {nth}",
             SLOW: f"writes of {who} to {self.at.kind} take {self.lasts_s:g} s from its {nth} on",
             OUTAGE: f"{who} finds the API server out of order for {of} for {self.lasts_s:g} s after its {nth}",
             EXPIRE: f"{who} is told that its watch of {self.at.kind} is too old before the {nth}",

@@ -26,6 +26,7 @@ from kemu.lab.hunt.perturbations import (
     HIDE,
     KINDS,
     LAG,
+    LATE,
     LOSE,
     OUTAGE,
     PAUSE,
@@ -45,9 +46,11 @@ _ALIKE = 2
 """Of points that are alike."""
 _MEET_NS = 5_000_000_000
 """Virtual time in which changes of two kinds can overtake each other."""
+_AFTERWARDS_NS = 1_000_000_000
+"""Virtual time in which it is heard what came of a write."""
 _PAIRS = 40
 _TURNS = {
-    FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0,
+    FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0, LATE: 0,
     DELAY: 1, REFUSE: 1, END: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
 }  # fmt: skip
 """In which turn the first one of each kind comes; they are in the order of their promise."""
@@ -78,7 +81,7 @@ def every(reference: Outcome) -> Iterator[Plan]:
     changes = [one for own in analysis.changes.values() for one in own]
     for write in analysis.writes:
         at = _at_write(analysis, write)
-        for what in (CRASH, LOSE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
+        for what in (CRASH, LOSE, LATE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
             yield (Perturbation(what, write.controller, at),)
     for controller in controllers:
         for change in changes:
@@ -110,7 +113,13 @@ _COMPARING = ("update", "patch")
 
 def _singles(analysis: Analysis) -> dict[str, list[Ranked]]:
     found: dict[str, list[Ranked]] = {what: [] for what in KINDS}
-    for rank, one in (*_of_writes(analysis), *_freezes(analysis), *_of_impacts(analysis), *_delays(analysis)):
+    for rank, one in (
+        *_of_writes(analysis),
+        *_late_answers(analysis),
+        *_freezes(analysis),
+        *_of_impacts(analysis),
+        *_delays(analysis),
+    ):
         found[one.what].append((rank, one))
     return found
 
@@ -169,6 +178,27 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
         if kind not in kinds:
             kinds.add(kind)
             yield int(write.verb != "create"), Perturbation(SLOW, write.controller, at)
+
+
+def _late_answers(analysis: Analysis) -> Iterator[Ranked]:
+    """To writes upon which objects go, or change by others, that the controller deals with right after the answer."""
+    found = _few(analysis.writes, lambda one: (one.controller, one.verb, analysis.role(one.key), _gone(analysis, one)))
+    for write in found:
+        spell = analysis.spell_of(write)
+        follows = any(
+            one.controller == write.controller and write.time_ns < one.time_ns <= spell[1] for one in analysis.writes
+        )
+        if _gone(analysis, write):
+            yield int(not follows), Perturbation(LATE, write.controller, _at_write(analysis, write))
+
+
+def _gone(analysis: Analysis, write: Write) -> bool:
+    """Whether the controller hears soon after a write that objects are gone."""
+    return any(
+        one.what == "DELETED" and one.key != write.key and 0 <= one.time_ns - write.time_ns < _AFTERWARDS_NS
+        for one in analysis.notices
+        if one.controller == write.controller
+    )
 
 
 def _is_within(write: Write, spell: tuple[int, int]) -> bool:

@@ -108,7 +108,7 @@ _CONTROLLER = Record(
         "command": Key(
             ListOf(_TEXT, 1),
             "What starts it. {kubeconfig}, {folder} (of the trial), {here} (where this file is), {operators} (those "
-            "of scripts/operators) and {python} (that of kemu) are replaced.",
+            "of scripts/operators), {port} (a free one, the same for all) and {python} (that of kemu) are replaced.",
             required=True,
         ),
         "env": Key(MapOf(Text(".*")), "Its environment, beside that of kemu; the same is replaced."),

@@ -17,6 +17,7 @@ from kemu.lab.hunt.perturbations import (
     EXPIRE,
     HIDE,
     LAG,
+    LATE,
     LOSE,
     OUTAGE,
     PAUSE,
@@ -80,7 +81,7 @@ class Strikes:
     # For the interceptor
 
     def before(self, write: Count) -> Verdict:
-        code, is_lost = 0, False
+        code, is_lost, answer_late_s = 0, False, 0.0
         for one in self._writes:
             what = one.what
             if what.what in _BEFORE and one.meets(write, self._course):
@@ -91,12 +92,14 @@ class Strikes:
                     code = what.code or 500
                 elif what.what == LOSE:
                     is_lost = True
+                elif what.what == LATE:
+                    answer_late_s = what.lasts_s
                 else:
                     self._begin_slow(what)
         late_s = next(
             (late_s for place, late_s in self._slow.items() if place == (write.controller, write.resource)), 0.0
         )
-        return Verdict(code, is_lost, late_s)
+        return Verdict(code, is_lost, late_s, answer_late_s)
 
     def after(self, write: Count) -> None:
         controller = write.controller
@@ -208,7 +211,7 @@ class Strikes:
         return self._course.key(point.subject)
 
 
-_BEFORE = (CONFLICT, REFUSE, LOSE, SLOW)
+_BEFORE = (CONFLICT, REFUSE, LOSE, SLOW, LATE)
 """What strikes a write before it happens."""
 
 

@@ -7,6 +7,7 @@ import contextlib
 import contextvars
 import json
 import math
+import socket
 import sys
 import threading
 import time
@@ -164,6 +165,8 @@ class Trial:
     def _start(self, cluster: embedded.Cluster) -> None:
         document = kubeconfigs.read(cluster.kubeconfig) or {}
         tokens: dict[bytes, str] = {}
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
         for controller in self._project.controllers:
             user = f"{_USER}{controller.name}"
             own = next(one["user"] for one in document["users"] if one["name"] == f"{user}@{kubeconfigs.NAME}")
@@ -178,6 +181,7 @@ class Trial:
                 "folder": str(self._folder.absolute()),
                 "here": str(self._project.here),
                 "operators": str(projects.operators()),
+                "port": str(port),
                 "python": sys.executable,
                 "clock": str((self._folder / "clock").absolute()),
             }
