@@ -12,7 +12,7 @@ import random
 import sys
 from pathlib import Path
 
-from kemu.lab.hunt import perturbations, planning, projects
+from kemu.lab.hunt import oracles, perturbations, planning, projects
 from kemu.lab.hunt.oracles import Reference
 from kemu.lab.hunt.perturbations import Plan
 from kemu.lab.hunt.searches import Hunt
@@ -23,7 +23,7 @@ def symptom(hunt: Hunt, reference: Reference, project: projects.Project, plan: P
     found: tuple[str, str] | None = None
     for _ in range(2):
         outcome = hunt.trial(project.steps, plan)
-        symptoms = reference.symptoms(outcome) if outcome.struck else []
+        symptoms = oracles.bugs(reference.symptoms(outcome)) if outcome.struck else []
         if not symptoms or (found is not None and found not in {each.signature for each in symptoms}):
             return None
         found = found or symptoms[0].signature

@@ -71,8 +71,8 @@ class Perturbation:
     ``conflict``         the nth write to the object is refused with 409
     ``refuse``           the nth write is refused with ``code``, as by a server that is overloaded or broken
     ``loseAnswer``       the nth write happens, and its answer is lost
-    ``lateAnswer``       the nth write happens, and its answer comes late: before it goes on, the controller hears
-                         of what came of it
+    ``lateAnswer``       the nth write happens, and its answer comes late: the controller hears of what came of it
+                         before it goes on
     ``slowWrites``       from the nth write to the object on, writes of its kind take long, as with a slow webhook
     ``outage``           after the nth write to the object the API server refuses all other requests for a while
     ``expire``           watches of the kind end before the nth change of the object, and cannot go on from there: 410

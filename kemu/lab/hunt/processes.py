@@ -14,11 +14,11 @@ from pathlib import Path
 from kemu.errors import KemuError
 from kemu.lab.hunt.outputs import Output
 from kemu.lab.hunt.projects import Controller
+from kemu.lab.hunt.waits import Waits
 from kemu.runtime.real import programs
 
 _END_S = 2.0
 """Real time in which the last words of a controller come."""
-_AT_WORK = ("R", "D")
 
 
 class Process:
@@ -36,6 +36,7 @@ class Process:
         self._ready = ready
         self._child: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
+        self._waits: Waits | None = None
         self.starts = 0
         self.crashes: list[str] = []
         """What it said before it ended by itself, or how it ended."""
@@ -63,12 +64,12 @@ class Process:
                 text=True,
                 errors="replace",
                 start_new_session=True,
-                pass_fds=passed,
                 preexec_fn=programs.end_with_parent,
+                pass_fds=passed,
             )
         except OSError as error:
             raise KemuError(f"{command[0]}: {error.strerror or error}") from None
-        self._child, self._wanted = child, True
+        self._child, self._wanted, self._waits = child, True, Waits(child.pid)
         self.starts += 1
         self._reader = threading.Thread(target=self._read, args=(child,), name=f"hunt {self.controller.name}")
         self._reader.daemon = True
@@ -79,14 +80,12 @@ class Process:
         return self._child is not None and self._child.poll() is None
 
     def is_busy(self) -> bool:
-        """Whether a thread of it has work to do: it runs, or waits for a core. Where /proc does not tell, never."""
-        child = self._child
-        if child is None:
-            return False
-        try:
-            return any(_state(each) in _AT_WORK for each in Path(f"/proc/{child.pid}/task").iterdir())
-        except OSError:  # it is gone, or there is no /proc
-            return False
+        """See :class:`~kemu.lab.hunt.waits.Waits`."""
+        return self._waits is not None and self._waits.is_busy()
+
+    def rest_s(self) -> float | None:
+        """See :class:`~kemu.lab.hunt.waits.Waits`; None, too, while it does not run."""
+        return self._waits.rest_s() if self._waits is not None and self.runs else None
 
     def kill(self) -> None:
         """At once, as by a crash of its machine."""
@@ -127,11 +126,6 @@ class Process:
         if child is self._child and self._wanted:
             why = next(iter(said.panics), said.last_error)
             self.crashes.append(why or f"it ended by itself, with exit code {code}")
-
-
-def _state(task: Path) -> str:
-    """Of a thread, as ``proc(5)`` has it."""
-    return (task / "stat").read_text().rpartition(") ")[2][:1]
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:

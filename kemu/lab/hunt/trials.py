@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import json
+import math
 import socket
 import sys
 import threading
@@ -255,10 +256,11 @@ class Trial:
         assert self._session.driver is not None
         self._session.driver.hold(_starting(name))
         self._session.driver.is_busy = lambda: any(one.is_busy() for one in self._processes.values())
+        self._session.driver.rest_s = self._rest_s
         self._session.driver.restless_s = RESTLESS_S
         self._interceptor.deaf.discard(name)
-        alarms = Alarms(self._session.driver, EPOCH_UNIX_S)
         self._course.starts.append(Start(self._session.driver.now_ns(), name))
+        alarms = Alarms(self._session.driver, EPOCH_UNIX_S)
         try:
             self._processes[name].start(alarms.there)
         except KemuError as error:
@@ -273,6 +275,16 @@ class Trial:
         loop = self._session.loop_outside
         assert loop is not None
         loop.call_later(READY_S, self._is_late, name, self._processes[name].starts)
+
+    def _rest_s(self) -> float | None:
+        """Real time for which no controller does anything by itself; None: that is not known."""
+        least_s = math.inf
+        for process in self._processes.values():
+            rest_s = process.rest_s()
+            if rest_s is None:
+                return None
+            least_s = min(least_s, rest_s)
+        return least_s
 
     def _is_late(self, name: str, starts: int) -> None:
         process = self._processes[name]
@@ -321,6 +333,8 @@ class Trial:
         loop, driver = self._session.loop_outside, self._session.driver
         assert loop is not None
         assert driver is not None
+        if name in self._alarms and self._alarms[name].is_used:
+            return  # its backoff takes virtual time
         driver.hold(what)
         loop.call_later(real_s, driver.release, what)
 
