@@ -37,16 +37,19 @@ class Point:
     kind: str
     """As :attr:`kemu.lab.hunt.projects.Named.kind`."""
     name: str
+    """Empty: any object of the kind, in any namespace; only for writes."""
     namespace: str
     nth: int
 
     @property
     def subject(self) -> Named:
-        return Named(self.kind, self.name, self.namespace)
+        return Named(self.kind, self.name or "of any name", self.namespace)
 
     def data(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"object": {"kind": self.kind, "name": self.name}, "nth": self.nth}
-        if self.namespace != "default":
+        found: dict[str, Any] = {"object": {"kind": self.kind}, "nth": self.nth}
+        if self.name:
+            found["object"]["name"] = self.name
+        if self.namespace != "default" and self.name:
             found["object"]["namespace"] = self.namespace
         return found
 
@@ -189,7 +192,7 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
         raise fail(f"kind {what!r} is none of {', '.join(KINDS)}")
     if controller not in controllers:
         raise fail(f"there is no controller {controller!r}; there are {', '.join(controllers)}")
-    at = _point(data, fail)
+    at = _point(data, fail, needs_name=what not in _OF_WRITES)
     restart_at = None
     if what == FREEZE:
         if "restart" not in data:
@@ -228,18 +231,18 @@ def _details(data: Mapping[Any, Any], what: str, fail: Callable[[str], KemuError
     return scope, code
 
 
-def _point(data: object, fail: Callable[[str], KemuError]) -> Point:
+def _point(data: object, fail: Callable[[str], KemuError], *, needs_name: bool = True) -> Point:
     if not isinstance(data, Mapping):
         raise fail("has to be a mapping: {object: {kind: StatefulSet, name: z}, nth: 1}")
     stated = data.get("object")
     if not isinstance(stated, Mapping) or not isinstance(stated.get("kind"), str):
         raise fail("object has to be {kind: StatefulSet, name: z}")
-    if not isinstance(stated.get("name"), str):
+    if not isinstance(stated.get("name", None if needs_name else ""), str):
         raise fail("object has no name")
     nth = data.get("nth", 1)
     if not isinstance(nth, int) or isinstance(nth, bool) or nth < 1:
         raise fail(f"nth has to be a number from 1 on, not {nth!r}")
-    return Point(stated["kind"], stated["name"], stated.get("namespace", "default"), nth)
+    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth)
 
 
 def _ordinal(number: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
@@ -13,11 +14,12 @@ from pathlib import Path
 from kemu.errors import KemuError
 from kemu.lab.hunt.outputs import Output
 from kemu.lab.hunt.projects import Controller
+from kemu.lab.hunt.waits import Waits
 from kemu.runtime.real import programs
 
+_CLOCKS = Path(__file__).with_name("clocks")
 _END_S = 2.0
 """Real time in which the last words of a controller come."""
-_AT_WORK = ("R", "D")
 
 
 class Process:
@@ -35,6 +37,7 @@ class Process:
         self._ready = ready
         self._child: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
+        self._waits: Waits | None = None
         self.starts = 0
         self.crashes: list[str] = []
         """What it said before it ended by itself, or how it ended."""
@@ -42,12 +45,17 @@ class Process:
         """Of those that it survived, too."""
         self._wanted = False
 
-    def start(self) -> None:
-        """Raises KemuError where there is no such program."""
+    def start(self, timers: socket.socket | None = None) -> None:
+        """``timers``: see :mod:`alarms`. Raises KemuError where there is no such program."""
         command = [_filled(word, self._words) for word in self.controller.command]
         env = {**os.environ, **{key: _filled(value, self._words) for key, value in self.controller.env.items()}}
         env["KUBECONFIG"] = self._words["kubeconfig"]
         env["KEMU_CLOCK"] = self._words["clock"]
+        if self.controller.clock == "python":
+            env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_CLOCKS), env.get("PYTHONPATH", "")]))
+        passed = () if timers is None else (timers.fileno(),)
+        if timers is not None:
+            env["KEMU_TIMERS"] = str(timers.fileno())
         try:
             child = subprocess.Popen(
                 command,
@@ -60,10 +68,11 @@ class Process:
                 errors="replace",
                 start_new_session=True,
                 preexec_fn=programs.end_with_parent,
+                pass_fds=passed,
             )
         except OSError as error:
             raise KemuError(f"{command[0]}: {error.strerror or error}") from None
-        self._child, self._wanted = child, True
+        self._child, self._wanted, self._waits = child, True, Waits(child.pid)
         self.starts += 1
         self._reader = threading.Thread(target=self._read, args=(child,), name=f"hunt {self.controller.name}")
         self._reader.daemon = True
@@ -74,14 +83,12 @@ class Process:
         return self._child is not None and self._child.poll() is None
 
     def is_busy(self) -> bool:
-        """Whether a thread of it has work to do: it runs, or waits for a core. Where /proc does not tell, never."""
-        child = self._child
-        if child is None:
-            return False
-        try:
-            return any(_state(each) in _AT_WORK for each in Path(f"/proc/{child.pid}/task").iterdir())
-        except OSError:  # it is gone, or there is no /proc
-            return False
+        """See :class:`~kemu.lab.hunt.waits.Waits`."""
+        return self._waits is not None and self._waits.is_busy()
+
+    def rest_s(self) -> float | None:
+        """See :class:`~kemu.lab.hunt.waits.Waits`; None, too, while it does not run."""
+        return self._waits.rest_s() if self._waits is not None and self.runs else None
 
     def kill(self) -> None:
         """At once, as by a crash of its machine."""
@@ -122,11 +129,6 @@ class Process:
         if child is self._child and self._wanted:
             why = next(iter(said.panics), said.last_error)
             self.crashes.append(why or f"it ended by itself, with exit code {code}")
-
-
-def _state(task: Path) -> str:
-    """Of a thread, as ``proc(5)`` has it."""
-    return (task / "stat").read_text().rpartition(") ")[2][:1]
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:

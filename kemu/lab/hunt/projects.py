@@ -11,6 +11,7 @@ spec:
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -106,12 +107,13 @@ _CONTROLLER = Record(
         "name": Key(NAME, "Its name.", required=True),
         "command": Key(
             ListOf(_TEXT, 1),
-            "What starts it. {kubeconfig}, {folder} (of the trial), {here} (where this file is) and {python} (that of "
-            "kemu) are replaced.",
+            "What starts it. {kubeconfig}, {folder} (of the trial), {here} (where this file is), {operators} (those "
+            "of scripts/operators) and {python} (that of kemu) are replaced.",
             required=True,
         ),
         "env": Key(MapOf(Text(".*")), "Its environment, beside that of kemu; the same is replaced."),
         "directory": Key(_TEXT, "Where it runs, beside this file; where this file is."),
+        "clock": Key(Text("python", "python"), "Whose sleeps and timers pass in virtual time: python."),
         "ready": Key(
             Record({"log": Key(_PATTERN, "A line that it prints when it works.", required=True)}),
             "When it works; by default as soon as it has asked for something.",
@@ -125,6 +127,9 @@ _HUNT = Record(
                 {
                     "nodes": Key(Whole(1), "How many nodes it has; 3."),
                     "manifests": Key(ListOf(_TEXT), "Files and folders of objects that are there from the start."),
+                    "removedBetas": Key(
+                        Switch(), "Old operators find the betas that they ask for: kemu up --removed-betas."
+                    ),
                     "set": Key(Free(), "Values of a scenario, by paths below its spec."),
                 }
             ),
@@ -169,6 +174,8 @@ class Controller:
     directory: str = ""
     ready: str = ""
     """A regular expression of a line; empty: it is ready when it asks for something."""
+    clock: str = ""
+    """``python``: its timers are in virtual time by :mod:`kemu.lab.hunt.clocks`."""
 
 
 @dataclass(frozen=True)
@@ -246,6 +253,13 @@ class Project:
         return self.file.absolute().parent
 
 
+def operators() -> Path:
+    """Where scripts/operators puts operators."""
+    stated = os.environ.get("KEMU_OPERATORS")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(stated) if stated else cache / "kemu-tools" / "operators"
+
+
 def load(file: Path) -> Project:
     """Raises ScenarioError with every mistake."""
     found = documents.read(file)
@@ -288,7 +302,7 @@ class _Loading:
             tuple(each for each in steps if each is not None),
             cluster.get("nodes", 3),
             tuple(manifests),
-            cluster.get("set", {}),
+            {**cluster.get("set", {}), **({"apiServers.removedBetas": True} if cluster.get("removedBetas") else {})},
             tuple(spec.get("properties", ())),
             tuple(Ignored(each["path"], each.get("kind", "")) for each in spec.get("ignore", ())),
             spec.get("settle", 0.02),
@@ -301,9 +315,11 @@ class _Loading:
         for index, name in enumerate(stated):
             if name is INVALID:
                 continue
-            if not (self._here / name).exists():
-                self._report.add(("spec", "cluster", "manifests", index), f"there is no {name} beside this file")
-            found.append(self._here / name)
+            place = self._here / name.replace("{operators}", str(operators()))
+            if not place.exists():
+                hint = "scripts/operators builds operators" if "{operators}" in name else ""
+                self._report.add(("spec", "cluster", "manifests", index), f"there is no {place}", hint)
+            found.append(place)
         return found
 
     def _controller(self, stated: Mapping[str, Any]) -> Controller:
@@ -314,6 +330,7 @@ class _Loading:
             stated.get("env", {}),
             stated.get("directory", ""),
             _valid(ready.get("log"), ""),
+            _valid(stated.get("clock"), ""),
         )
 
     def _step(self, stated: Mapping[str, Any], path: documents.Path) -> Step | None:

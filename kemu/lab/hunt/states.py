@@ -24,7 +24,9 @@ Fields = Mapping[str, Any]
 """Leaves of an object by their paths."""
 
 NEVER_COMPARED = frozenset(("Event", "Lease"))
-KEPT_BY_KUBERNETES = frozenset(("Node", "CSINode", "EndpointSlice", "Endpoints", "ControllerRevision"))
+KEPT_BY_KUBERNETES = frozenset(
+    ("Node", "CSINode", "EndpointSlice", "Endpoints", "ControllerRevision", "VolumeAttachment")
+)
 _BY_NATURE = frozenset(
     (
         "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "generation", "observedGeneration",
