@@ -113,6 +113,7 @@ _CONTROLLER = Record(
         ),
         "env": Key(MapOf(Text(".*")), "Its environment, beside that of kemu; the same is replaced."),
         "directory": Key(_TEXT, "Where it runs, beside this file; where this file is."),
+        "clock": Key(Text("python", "python"), "Whose sleeps and timers pass in virtual time: python."),
         "ready": Key(
             Record({"log": Key(_PATTERN, "A line that it prints when it works.", required=True)}),
             "When it works; by default as soon as it has asked for something.",
@@ -173,6 +174,8 @@ class Controller:
     directory: str = ""
     ready: str = ""
     """A regular expression of a line; empty: it is ready when it asks for something."""
+    clock: str = ""
+    """``python``: its timers are in virtual time by :mod:`kemu.lab.hunt.clocks`."""
 
 
 @dataclass(frozen=True)
@@ -327,6 +330,7 @@ class _Loading:
             stated.get("env", {}),
             stated.get("directory", ""),
             _valid(ready.get("log"), ""),
+            _valid(stated.get("clock"), ""),
         )
 
     def _step(self, stated: Mapping[str, Any], path: documents.Path) -> Step | None:
