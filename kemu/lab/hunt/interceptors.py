@@ -32,6 +32,8 @@ Send = Callable[[Message], Awaitable[None]]
 _WRITES = ("create", "update", "patch", "delete", "deletecollection")
 _CONNECTS = ("exec", "attach", "portforward", "proxy")
 """Subresources by which nothing is written."""
+_CONNECTED_S = 1.0
+"""Real time for which the virtual one stands while a controller speaks with a container."""
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"
 
 
@@ -109,6 +111,10 @@ class Interceptor:
         """Those of them for whom leases wait, too."""
         self._streams: set[Stream] = set()
         self._flushing: set[asyncio.Future[None]] = set()
+        self._connections = 0
+        self.hold: Callable[[str], None] = lambda what: None
+        self.release: Callable[[str], None] = lambda what: None
+        """Time stands for this, in words, and no longer."""
 
     def close(self) -> None:
         self._app.close()
@@ -212,7 +218,7 @@ class Interceptor:
             await layer.drain(receive)
             await refusals.send(refusals.status(503, asked), send)
         elif asked.resource.partition("/")[2] in _CONNECTS:
-            await self._app(scope, receive, send)
+            await self._connect(controller, asked, scope, receive, send)
         elif asked.verb in _WRITES and resource:
             await self._write(controller, asked, scope, receive, send)
         elif asked.is_watch and resource:
@@ -237,6 +243,21 @@ class Interceptor:
             if key.lower() == b"authorization":
                 return self.tokens.get(value.removeprefix(b"Bearer "), "")
         return ""
+
+    async def _connect(self, controller: str, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
+        """What is said on the connection is not heard here: time stands until it is over. Not for ever, as a command
+        may itself wait for time to pass."""
+        self._connections += 1
+        what = f"{asked.resource} {asked.name} for {controller} ({self._connections})"
+        serving = asyncio.ensure_future(self._app(scope, receive, send))
+        self.hold(what)
+        try:
+            await asyncio.wait((serving,), timeout=_CONNECTED_S)
+            self.release(what)
+            await serving
+        finally:
+            self.release(what)
+            serving.cancel()
 
     async def _gate(self, controller: str, resource: str) -> None:
         """Until a pause is over."""

@@ -6,8 +6,8 @@ start of the trial, so that it means the same in every trial.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kemu.emulated.settings import values
@@ -32,6 +32,7 @@ _LASTS_S = {
     DEPOSE: 60.0,
 }
 """How long it takes, or how late something comes, unless the plan says otherwise: virtual time."""
+_LEAST_S = 1.0
 ALL = "all"
 """As a scope: all kinds."""
 _SCOPED = (FREEZE, LAG, OUTAGE)
@@ -172,6 +173,22 @@ Plan = tuple[Perturbation, ...]
 def shown(plan: Plan) -> str:
     """In words."""
     return "; ".join(map(str, plan))
+
+
+def weaker(one: Perturbation) -> Iterator[Perturbation]:
+    """Perturbations that do less: of one kind and not of all, at an earlier point, for half the time."""
+    if one.of == ALL and one.at.kind != ALL:
+        yield replace(one, scope=one.at.kind)
+    for nth in sorted({1, one.at.nth // 2, one.at.nth - 1}):
+        if 0 < nth < one.at.nth:
+            yield replace(one, at=replace(one.at, nth=nth))
+    restart = one.restart_at
+    if restart is not None:
+        for nth in sorted({1, restart.nth // 2, restart.nth - 1}):
+            if 0 < nth < restart.nth and (restart.subject != one.at.subject or nth > one.at.nth):
+                yield replace(one, restart_at=replace(restart, nth=nth))
+    if one.lasts_s >= 2 * _LEAST_S:
+        yield replace(one, seconds=float(int(one.lasts_s / 2)))
 
 
 def read(data: object, controllers: Mapping[str, object], place: str) -> Perturbation:

@@ -49,6 +49,8 @@ _MEET_NS = 5_000_000_000
 """Virtual time in which changes of two kinds can overtake each other."""
 _AFTERWARDS_NS = 1_000_000_000
 """Virtual time in which it is heard what came of a write."""
+_HIDDEN_NS = 60_000_000_000
+"""Virtual time for which a change is hidden at most."""
 _PAIRS = 40
 _TURNS = {
     FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0, LATE: 0,
@@ -151,7 +153,7 @@ def _few(found: Iterable[_T], alike: Callable[[_T], Hashable], most: int = _ALIK
 
 
 def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
-    chosen = _few(analysis.writes, lambda one: (one.controller, one.key), _WRITES_OF_ONE)
+    chosen = _few(analysis.writes, lambda one: (one.controller, one.key, one.verb == "delete"), _WRITES_OF_ONE)
     chosen = _few(chosen, lambda one: (one.controller, one.verb, analysis.role(one.key), one.nth))
     kinds = set[tuple[str, str]]()
     refused = set[Hashable]()
@@ -164,7 +166,7 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
         ]
         # Between two writes something is half done.
         rank = 0 if write is not spell[-1] else 2
-        rank += 0 if write.verb in ("create", "delete") else 1
+        rank += {"delete": -1, "create": 0}.get(write.verb, 1)
         yield rank, Perturbation(CRASH, write.controller, at)
         yield rank, Perturbation(LOSE, write.controller, at)
         if write.verb in _COMPARING:
@@ -272,8 +274,12 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
         kind = analysis.kind(at.key)
         point = _point(analysis, at.key, at.nth)
         # What the controller itself has changed thereupon would not have come without it.
-        after = next((one for one in analysis.changes[at.key] if one.revision > at.revision), None)
-        if after is not None and (controller, at.key, after.revision) not in written:
+        after = (
+            one
+            for one in analysis.changes[at.key]
+            if one.revision > at.revision and (controller, at.key, one.revision) not in written
+        )
+        if any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
             yield _rank(impact), Perturbation(HIDE, controller, point)
         if (controller, kind, END) not in seen:
             seen.add((controller, kind, END))

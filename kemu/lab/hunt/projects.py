@@ -113,6 +113,7 @@ _CONTROLLER = Record(
         ),
         "env": Key(MapOf(Text(".*")), "Its environment, beside that of kemu; the same is replaced."),
         "directory": Key(_TEXT, "Where it runs, beside this file; where this file is."),
+        "clock": Key(Text("python", "python"), "Whose sleeps and timers pass in virtual time: python."),
         "replicas": Key(Whole(1), "How many of it there are, of which one leads; 1 or 2."),
         "ready": Key(
             Record({"log": Key(_PATTERN, "A line that it prints when it works.", required=True)}),
@@ -179,6 +180,8 @@ class Controller:
     directory: str = ""
     ready: str = ""
     """A regular expression of a line; empty: it is ready when it asks for something."""
+    clock: str = ""
+    """``python``: its timers are in virtual time by :mod:`kemu.lab.hunt.clocks`."""
     stands_by: bool = False
     """It waits for the lease of another one, which has its name without :data:`SECOND`."""
 
@@ -340,6 +343,7 @@ class _Loading:
             stated.get("env", {}),
             stated.get("directory", ""),
             _valid(ready.get("log"), ""),
+            _valid(stated.get("clock"), ""),
         )
 
     def _replicas(self, one: Controller, stated: Mapping[str, Any], index: int) -> list[Controller]:

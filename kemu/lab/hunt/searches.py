@@ -185,6 +185,11 @@ class Hunt:
         except LostTrial as error:
             self.coverage.lost.append((plan, str(error)))
             return None
+        except KeyboardInterrupt:  # it is kept as it is known
+            folder = self._out / f"finding-{number}" / "run"
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            self.findings.append(Finding(number, plan, steps, symptoms, folder))
+            raise
         finally:
             self.progress.doing = ""
         self.findings.append(finding)

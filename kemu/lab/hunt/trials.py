@@ -66,6 +66,8 @@ class Outcome:
     """All perturbations came about."""
     real_s: float = 0.0
     now_s: float = 0.0
+    deeds: list[tuple[int, int]] = field(default_factory=list)
+    """When each step began, in ns, with its place."""
     begun_ns: int = 0
     """When the first step began: what came before is set-up."""
 
@@ -222,6 +224,7 @@ class Trial:
                 loop.call_soon_threadsafe(call)
 
     def _do(self, cluster: embedded.Cluster, client: _Client, index: int, step: Step) -> None:
+        self._outcome.deeds.append((round(cluster.now_s * SECOND_NS), index))
         try:
             if step.what == "wait":
                 cluster.step(step.seconds)
@@ -255,6 +258,8 @@ class Trial:
 
         self._sleep = sleep
         self._interceptor = Interceptor(app, self._course, now_ns, sleep, told, self.strikes, self._begins_watch)
+        self._interceptor.hold = lambda what: session.driver.hold(what) if session.driver is not None else None
+        self._interceptor.release = lambda what: session.driver.release(what) if session.driver is not None else None
         self.strikes.interceptor = self._interceptor
         return self._interceptor
 

@@ -210,7 +210,7 @@ class _Progress:
 
             self._live = Live(console=Console(file=sys.stderr), refresh_per_second=1 / _EVERY_S, transient=True)
             self._live.start()
-            self._update("the steps without perturbations")
+            self._update("first the steps without perturbations")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -241,7 +241,8 @@ class _Progress:
             return
         self._told_s = now_s
         number = f"{progress.found} finding{'s' * (progress.found != 1)}"
-        line = f"{progress.done} of {progress.plans} plans, {number}, {_duration(progress.left_s)} left"
+        left = f", {_duration(progress.left_s)} left" if progress.done else ""
+        line = f"{progress.done} of {progress.plans} plans, {number}{left}"
         if self._live is None:
             print(f"{self._project.name}: {line}", file=sys.stderr, flush=True)
         else:
