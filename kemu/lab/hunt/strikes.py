@@ -13,10 +13,12 @@ from kemu.lab.hunt.perturbations import (
     CONFLICT,
     CRASH,
     DELAY,
+    DEPOSE,
     END,
     EXPIRE,
     HIDE,
     LAG,
+    LATE,
     LOSE,
     OUTAGE,
     PAUSE,
@@ -25,7 +27,8 @@ from kemu.lab.hunt.perturbations import (
     Perturbation,
     Point,
 )
-from kemu.lab.hunt.watches import Hiding, View
+from kemu.lab.hunt.projects import SECOND
+from kemu.lab.hunt.watches import ALWAYS_FRESH, Hiding, View
 from kemu.runtime.runlog.events import Transaction
 
 LATE_FOR_S = 60.0
@@ -43,6 +46,10 @@ class Controllers(Protocol):
 
     def later(self, seconds: float, call: Callable[[], object]) -> None:
         """After so much virtual time."""
+        ...
+
+    def let_end(self, name: str) -> None:
+        """If it ends from now on, that is no crash."""
         ...
 
     def hold(self, name: str, what: str, real_s: float) -> None:
@@ -69,6 +76,8 @@ class Strikes:
         """Hidden changes after which the next one has not come yet."""
         self._late: dict[tuple[str, str], float] = {}
         self._slow: dict[tuple[str, str], float] = {}
+        self._deposed: dict[str, str] = {}
+        """Controllers that are cut off, by the replicas that are to take over."""
         self._awaited = set[tuple[str, str]]()
         """Controllers with the resources that they have to ask for again."""
 
@@ -80,7 +89,7 @@ class Strikes:
     # For the interceptor
 
     def before(self, write: Count) -> Verdict:
-        code, is_lost = 0, False
+        code, is_lost, answer_late_s = 0, False, 0.0
         for one in self._writes:
             what = one.what
             if what.what in _BEFORE and one.meets(write, self._course):
@@ -91,15 +100,20 @@ class Strikes:
                     code = what.code or 500
                 elif what.what == LOSE:
                     is_lost = True
+                elif what.what == LATE:
+                    answer_late_s = what.lasts_s
                 else:
                     self._begin_slow(what)
         late_s = next(
             (late_s for place, late_s in self._slow.items() if place == (write.controller, write.resource)), 0.0
         )
-        return Verdict(code, is_lost, late_s)
+        return Verdict(code, is_lost, late_s, answer_late_s)
 
     def after(self, write: Count) -> None:
         controller = write.controller
+        deposed = self._deposed.get(controller)
+        if deposed is not None and write.resource not in ALWAYS_FRESH:
+            self._reinstate(deposed)
         for one in self._writes:
             what = one.what
             if what.what in _BEFORE or not one.meets(write, self._course):
@@ -112,6 +126,8 @@ class Strikes:
                 self._trial.later(what.lasts_s, lambda: self.interceptor.resume(controller))
             elif what.what == OUTAGE:
                 self._begin_outage(what)
+            elif what.what == DEPOSE:
+                self._depose(what)
 
     def late_s(self, controller: str, resource: str) -> float:
         return self._late.get((controller, resource), 0.0)
@@ -184,6 +200,18 @@ class Strikes:
         self._slow[place] = what.lasts_s
         self._trial.later(LATE_FOR_S, lambda: self._slow.pop(place, None))
 
+    def _depose(self, what: Perturbation) -> None:
+        controller = what.controller
+        self._deposed[f"{controller}{SECOND}"] = controller
+        self._trial.let_end(controller)
+        self.interceptor.pause(controller, with_leases=True)
+        self._trial.later(what.lasts_s, lambda: self._reinstate(controller))
+
+    def _reinstate(self, controller: str) -> None:
+        """May be repeated."""
+        self._deposed.pop(f"{controller}{SECOND}", None)
+        self.interceptor.resume(controller)
+
     def _begin_outage(self, what: Perturbation) -> None:
         controller, resource = what.controller, self._resource(what)
         ended = self.interceptor.begin_outage(controller, resource)
@@ -208,7 +236,7 @@ class Strikes:
         return self._course.key(point.subject)
 
 
-_BEFORE = (CONFLICT, REFUSE, LOSE, SLOW)
+_BEFORE = (CONFLICT, REFUSE, LOSE, SLOW, LATE)
 """What strikes a write before it happens."""
 
 
