@@ -7,12 +7,14 @@ that the reference has shown to matter. What differs in the end, or on the way, 
 projects        the file of a hunt: cluster, controllers, steps
 perturbations   what is done to a controller, at which point
 planning        which perturbations are worth a trial
+strikes         carries out perturbations when their points come
 trials          one trial: cluster, controllers, steps
 processes       a controller as a child of this process
 interceptors    between controllers and gateway: sees what they write and are told, and perturbs it
 courses         what happened in a trial
 oracles         whether it went wrong
-searches        the hunt as a whole: repetitions, the smallest steps
+findings        what a trial has found: the smallest steps, repetitions
+searches        the hunt as a whole
 tellings        the course of a trial in words
 reports         what is left of a finding: plan, text, test
 """

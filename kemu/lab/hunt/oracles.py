@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.errors import KemuError
 from kemu.lab.hunt.projects import Ignored, Step
 from kemu.lab.hunt.trials import Outcome
 
@@ -49,6 +50,10 @@ class Symptom:
     def signature(self) -> tuple[str, str]:
         """Symptoms that are alike have one."""
         return self.what, self.subject
+
+
+class Unsettled(KemuError):
+    """The steps do not come to an end without perturbations either."""
 
 
 class Reference:

@@ -107,6 +107,15 @@ class Perturbation:
         return found
 
 
+Plan = tuple[Perturbation, ...]
+"""What is done to controllers in one trial."""
+
+
+def shown(plan: Plan) -> str:
+    """In words."""
+    return "; ".join(map(str, plan))
+
+
 def read(data: object, controllers: Mapping[str, object], place: str) -> Perturbation:
     """From what a plan has below ``perturb``. ``place``: what to call it. Raises KemuError."""
 

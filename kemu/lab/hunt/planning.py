@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, zip_longest
 
 from kemu.lab.hunt.courses import Change, Course, Notice, Write, manifest
-from kemu.lab.hunt.perturbations import CONFLICT, CRASH, DELAY, EXPIRE, FREEZE, HIDE, LOSE, Perturbation, Point
+from kemu.lab.hunt.perturbations import CONFLICT, CRASH, DELAY, EXPIRE, FREEZE, HIDE, LOSE, Perturbation, Plan, Point
 from kemu.lab.hunt.trials import Outcome
 
 _WRITES_OF_ONE = 4
@@ -23,7 +23,7 @@ _REACTION_NS = 3_000_000_000
 _NOT_POINTS = frozenset(("Event", "Lease"))
 
 
-def plans(reference: Outcome) -> list[Perturbation]:
+def plans(reference: Outcome) -> list[Plan]:
     """By kind in turns, so that a hunt that is cut short has tried some of each."""
     course = reference.course
     writes = [one for one in course.writes if one.time_ns >= reference.begun_ns and _counts(course, one)]
@@ -36,7 +36,7 @@ def plans(reference: Outcome) -> list[Perturbation]:
         list(_of_kinds(course, writes, reference.begun_ns)),
     ]
     found = [one for one in chain.from_iterable(zip_longest(*kinds)) if one is not None]
-    return list(dict.fromkeys(found))
+    return [(one,) for one in dict.fromkeys(found)]
 
 
 def brute_force(reference: Outcome) -> int:

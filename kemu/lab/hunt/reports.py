@@ -11,9 +11,9 @@ import yaml
 from kemu.emulated.settings import documents
 from kemu.errors import KemuError
 from kemu.lab.hunt import perturbations
-from kemu.lab.hunt.perturbations import Perturbation
+from kemu.lab.hunt.findings import Finding
+from kemu.lab.hunt.perturbations import Plan
 from kemu.lab.hunt.projects import Project, Step
-from kemu.lab.hunt.searches import Finding
 
 PLAN, TEXT, TEST = "plan.yaml", "finding.md", "test_finding.py"
 
@@ -25,21 +25,21 @@ def write(project: Project, finding: Finding) -> None:
     plan = {
         "hunt": str(project.file.absolute()),
         "steps": [place + 1 for place in places],
-        "perturb": finding.perturbation.data(),
+        "perturb": data_of_plan(finding.plan),
     }
     (folder / PLAN).write_text(yaml.safe_dump(plan, sort_keys=False))
     (folder / TEXT).write_text(text(project, finding))
-    (folder / TEST).write_text(_TEST.format(id=finding.id.replace("-", "_"), what=str(finding.perturbation)))
+    (folder / TEST).write_text(_TEST.format(id=finding.id.replace("-", "_"), what=perturbations.shown(finding.plan)))
 
 
 def text(project: Project, finding: Finding) -> str:
-    lines = [f"# {finding.symptoms[0].text}", "", f"{finding.perturbation}. Then:", ""]
+    lines = [f"# {finding.symptoms[0].text}", "", f"{perturbations.shown(finding.plan)}. Then:", ""]
     lines += [f"* {symptom.text}" for symptom in finding.symptoms]
     lines += ["", f"It shows in {finding.shown} of {finding.tried} repetitions. The steps that it takes:", ""]
     lines += [f"{number}. {step}" for number, step in enumerate(finding.steps, 1)]
     lines += ["", "What happened:", "", *(f"    {line}" for line in finding.told), ""]
     if finding.alike:
-        lines += ["The same goes wrong when", "", *(f"* {one}" for one in finding.alike), ""]
+        lines += ["The same goes wrong when", "", *(f"* {perturbations.shown(one)}" for one in finding.alike), ""]
     folder = finding.folder.parent
     lines += [
         "Again, with a controller that was repaired perhaps:",
@@ -52,7 +52,7 @@ def text(project: Project, finding: Finding) -> str:
     return "\n".join(lines)
 
 
-def read(folder: Path, project: Project) -> tuple[Perturbation, tuple[Step, ...]]:
+def read(folder: Path, project: Project) -> tuple[Plan, tuple[Step, ...]]:
     """The plan of a finding, or of a file. Raises KemuError and ScenarioError."""
     file = folder / PLAN if folder.is_dir() else folder
     if not file.exists():
@@ -62,7 +62,9 @@ def read(folder: Path, project: Project) -> tuple[Perturbation, tuple[Step, ...]
     if not isinstance(data, Mapping) or "perturb" not in data:
         raise KemuError(f"{file}: is no plan: it has no perturb")
     controllers = {one.name: one for one in project.controllers}
-    plan = perturbations.read(data["perturb"], controllers, str(file))
+    stated = data["perturb"]
+    stated = stated if isinstance(stated, list) else [stated]
+    plan = tuple(perturbations.read(one, controllers, str(file)) for one in stated)
     places = data.get("steps", list(range(1, len(project.steps) + 1)))
     if not isinstance(places, list) or not all(
         isinstance(one, int) and 1 <= one <= len(project.steps) for one in places
@@ -82,16 +84,27 @@ def hunt_of(folder: Path) -> Path:
     return Path(data["hunt"])
 
 
+def data_of_plan(plan: Plan) -> object:
+    """One perturbation as a mapping, several as a list."""
+    found = [one.data() for one in plan]
+    return found[0] if len(found) == 1 else found
+
+
 def data_of(finding: Finding) -> dict[str, Any]:
     """For JSON."""
-    at = finding.perturbation
+    at = finding.plan[0]
     return {
         "id": finding.id,
-        "perturbation": {"kind": at.what, "object": str(at.at.subject), "at": at.at.nth, "plan": at.data()},
+        "perturbation": {
+            "kind": at.what,
+            "object": str(at.at.subject),
+            "at": at.at.nth,
+            "plan": data_of_plan(finding.plan),
+        },
         "symptom": finding.symptoms[0].text,
         "symptoms": [one.text for one in finding.symptoms],
         "shown": f"{finding.shown}/{finding.tried}",
-        "shrunk": {"steps": len(finding.steps), "perturbations": 1},
+        "shrunk": {"steps": len(finding.steps), "perturbations": len(finding.plan)},
         "alike": len(finding.alike),
         "again": f"kemu hunt --again {finding.folder.parent}",
     }

@@ -21,10 +21,11 @@ from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.objects import custom_kinds, identities, resources
 from kemu.errors import KemuError
 from kemu.lab.hunt.courses import Change, Course
-from kemu.lab.hunt.interceptors import Interceptor, View
-from kemu.lab.hunt.perturbations import CONFLICT, CRASH, DELAY, EXPIRE, FREEZE, HIDE, LOSE, Perturbation, Point
+from kemu.lab.hunt.interceptors import Interceptor
+from kemu.lab.hunt.perturbations import Perturbation
 from kemu.lab.hunt.processes import Process
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
+from kemu.lab.hunt.strikes import Strikes
 from kemu.lab.up import clusters, embedded, kubeconfigs, remotes, sessions
 from kemu.lab.up.virtual import drivers
 from kemu.lab.up.virtual import sessions as virtual
@@ -33,8 +34,6 @@ from kemu.runtime.runlog.events import Transaction
 
 EPOCH_UNIX_S = 1_767_225_600
 """2026-01-01: all trials begin at the same time."""
-HIDDEN_S = 60.0
-"""Virtual time after which a hidden change is shown where nothing follows it."""
 RESTLESS_S = 20.0
 """Real time that controllers may take for what they do in a second of virtual time."""
 _USER = "hunt-"
@@ -90,7 +89,7 @@ class _Session(virtual.Session):
     def listen(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         super().listen(time_ns, actor, kind, data)
         if isinstance(data, Transaction):
-            self.trial.changed(time_ns, data)
+            self.trial.strikes.changed(time_ns, data)
 
 
 class Trial:
@@ -104,11 +103,7 @@ class Trial:
         self._steps = steps
         self._course = Course()
         self._outcome = Outcome(folder, self._course)
-        self._writes = [_Waiting(one) for one in perturbations if one.is_about_writes]
-        self._changes = [_Waiting(one) for one in perturbations if not one.is_about_writes]
-        self._hidden: dict[View, str] = {}
-        """Views of hidden changes, with the keys whose next change ends them."""
-        self._late: dict[tuple[str, str], float] = {}
+        self.strikes = Strikes(perturbations, self._course, self)
         self._processes: dict[str, Process] = {}
         self._ready: dict[str, threading.Event] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -152,7 +147,7 @@ class Trial:
             if process.crashes:
                 outcome.crashes.setdefault(name, []).extend(process.crashes)
         outcome.failed = [one["id"] for one in result.verdict["expectations"] if one["holds"] is False]
-        outcome.struck = all(one.struck for one in (*self._writes, *self._changes))
+        outcome.struck = self.strikes.all_came
         outcome.real_s = time.monotonic() - begun
         return outcome
 
@@ -237,7 +232,8 @@ class Trial:
                 await session.driver.sleep(seconds)
 
         self._sleep = sleep
-        self._interceptor = Interceptor(app, self._course, now_ns, sleep, told, self, self._begins_watch)
+        self._interceptor = Interceptor(app, self._course, now_ns, sleep, told, self.strikes, self._begins_watch)
+        self.strikes.interceptor = self._interceptor
         return self._interceptor
 
     def _launch(self, name: str) -> None:
@@ -272,7 +268,7 @@ class Trial:
         if not self._processes[controller].controller.ready:
             self._is_ready(controller)
 
-    def _restart(self, name: str) -> None:
+    def restart(self, name: str) -> None:
         assert self._session.driver is not None
         self._session.driver.hold(_starting(name))
         self._interceptor.deaf.add(name)
@@ -284,66 +280,7 @@ class Trial:
 
         self._soon(restart)
 
-    def _soon(self, call: Callable[[], None]) -> None:
-        """Outside of the emulated world, in which an actor may be at work now."""
-        loop = self._session.loop_outside
-        assert loop is not None
-        loop.call_soon(call, context=contextvars.Context())
-
-    def before(self, controller: str, key: str, nth: int) -> str:
-        for one in self._writes:
-            if one.meets(controller, self._key(one.what.at), key, nth) and one.what.what in (CONFLICT, LOSE):
-                one.struck = True
-                return "refuse" if one.what.what == CONFLICT else "lose"
-        return ""
-
-    def after(self, controller: str, key: str, nth: int) -> None:
-        for one in self._writes:
-            if one.what.what == CRASH and one.meets(controller, self._key(one.what.at), key, nth):
-                one.struck = True
-                self._restart(controller)
-
-    def late_s(self, controller: str, resource: str) -> float:
-        return self._late.get((controller, resource), 0.0)
-
-    def changed(self, time_ns: int, event: Transaction) -> None:
-        for change in self._course.take(time_ns, event):
-            for view, key in list(self._hidden.items()):
-                if key == change.key:
-                    view.until_revision = change.revision
-                    del self._hidden[view]
-            for one in self._changes:
-                if not one.struck:
-                    self._consider(one, change)
-
-    def _consider(self, one: _Waiting, change: Change) -> None:
-        what = one.what
-        if _is(self._key(what.at), what.at, change):
-            if what.what == FREEZE:
-                one.revision = change.revision
-            elif what.what == DELAY:
-                one.struck = True
-                place = what.controller, self._course.resource(what.at.kind)
-                self._late[place] = what.lasts_s
-                self._later(60.0, lambda: self._late.pop(place, None))
-            elif what.what == EXPIRE:
-                one.struck = True
-                self._interceptor.expire(what.controller, self._course.resource(what.at.kind), change.revision - 1)
-            elif what.what == HIDE:
-                one.struck = True
-                view = View(what.controller, self._course.resource(what.at.kind), change.revision - 1, latest_only=True)
-                self._interceptor.begin(view)
-                self._hidden[view] = change.key
-                self._later(what.seconds or HIDDEN_S, lambda: self._interceptor.end(view))
-        restart = what.restart_at
-        if what.what == FREEZE and restart is not None and one.revision and _is(self._key(restart), restart, change):
-            one.struck = True
-            view = View(what.controller, self._course.resource(what.at.kind), one.revision)
-            self._interceptor.begin(view)
-            self._restart(what.controller)
-            self._later(what.lasts_s, lambda: self._interceptor.end(view))
-
-    def _later(self, seconds: float, call: Callable[[], object]) -> None:
+    def later(self, seconds: float, call: Callable[[], object]) -> None:
         """After so much virtual time."""
 
         async def wait() -> None:
@@ -355,25 +292,11 @@ class Trial:
         assert loop is not None
         self._soon(lambda: self._tasks.append(loop.create_task(wait())))
 
-    def _key(self, point: Point) -> str:
-        return self._course.key(point.subject)
-
-
-@dataclass(eq=False)
-class _Waiting:
-    """A perturbation, and whether it has come about."""
-
-    what: Perturbation
-    struck: bool = False
-    revision: int = 0
-    """Of ``freeze``: after the change of its point; 0: that has not come."""
-
-    def meets(self, controller: str, wanted: str, key: str, nth: int) -> bool:
-        return not self.struck and self.what.controller == controller and wanted == key and nth == self.what.at.nth
-
-
-def _is(wanted: str, point: Point, change: Change) -> bool:
-    return wanted == change.key and point.nth == change.nth
+    def _soon(self, call: Callable[[], None]) -> None:
+        """Outside of the emulated world, in which an actor may be at work now."""
+        loop = self._session.loop_outside
+        assert loop is not None
+        loop.call_soon(call, context=contextvars.Context())
 
 
 def _namespace(step: Step) -> str:

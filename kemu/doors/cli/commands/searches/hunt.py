@@ -12,8 +12,9 @@ from kemu.doors.cli import exits, parsers
 from kemu.errors import KemuError
 
 if TYPE_CHECKING:
+    from kemu.lab.hunt.findings import Finding
     from kemu.lab.hunt.projects import Project
-    from kemu.lab.hunt.searches import Finding, Hunt, Progress
+    from kemu.lab.hunt.searches import Hunt, Progress
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -41,7 +42,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.lab.hunt import projects, reports, searches
+    from kemu.lab.hunt import oracles, projects, reports, searches
 
     if (options.file is None) == (options.again is None):
         raise KemuError("which hunt? kemu hunt FILE, or kemu hunt --again FOLDER")
@@ -55,7 +56,7 @@ def command(options: argparse.Namespace) -> int:
         if options.plan is not None or options.again is not None:
             return _once(hunt, project, options)
         return _search(hunt, project, options)
-    except searches.Unsettled as error:
+    except oracles.Unsettled as error:
         print(f"kemu: {error}", file=sys.stderr)
         return exits.UNKNOWN
 
@@ -84,25 +85,29 @@ def _search(hunt: Hunt, project: Project, options: argparse.Namespace) -> int:
 
 def _once(hunt: Hunt, project: Project, options: argparse.Namespace) -> int:
     """One plan, a few times."""
-    from kemu.lab.hunt import reports
+    from kemu.lab.hunt import perturbations, reports
 
     plan, steps = reports.read(options.plan or options.again, project)
+    shown = perturbations.shown(plan)
     times = min(options.repeat, 3) if options.plan is None else 1
     results = hunt.again(plan, steps, times)
     bad = [each for each in results if each]
     if options.json:
         symptoms = [one.text for one in bad[0]] if bad else []
-        print(json.dumps({"perturbation": str(plan), "shown": f"{len(bad)}/{len(results)}", "symptoms": symptoms}))
+        print(json.dumps({"perturbation": shown, "shown": f"{len(bad)}/{len(results)}", "symptoms": symptoms}))
     elif bad:
-        print(f"{plan}: still wrong, {len(bad)} of {len(results)} times: {bad[0][0].text}")
+        print(f"{shown}: still wrong, {len(bad)} of {len(results)} times: {bad[0][0].text}")
     else:
-        print(f"{plan}: right, {len(results)} of {len(results)} times")
+        print(f"{shown}: right, {len(results)} of {len(results)} times")
     return exits.FAILS if bad else exits.HOLDS
 
 
 def _show(finding: Finding) -> None:
+    from kemu.lab.hunt import perturbations
+
     print(f"{finding.id}: {finding.symptoms[0].text}")
-    print(f"  {finding.perturbation}: {finding.shown} of {finding.tried} times, in {len(finding.steps)} steps")
+    plan = perturbations.shown(finding.plan)
+    print(f"  {plan}: {finding.shown} of {finding.tried} times, in {len(finding.steps)} steps")
     print(f"  {finding.folder.parent / 'finding.md'}", flush=True)
 
 

@@ -1,0 +1,104 @@
+"""What a trial has found: tried again, with as few steps as show it, and repeated."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from kemu.lab.hunt import tellings
+from kemu.lab.hunt.oracles import Reference, Symptom, Unsettled
+from kemu.lab.hunt.perturbations import Plan
+from kemu.lab.hunt.projects import Step
+from kemu.lab.hunt.trials import Outcome
+
+REPETITIONS = 20
+_MOST_TRIES = 3
+"""Times so many as wanted, until it shows."""
+
+
+@dataclass
+class Finding:
+    """A plan after which something goes wrong that goes right without it."""
+
+    number: int
+    plan: Plan
+    steps: tuple[Step, ...]
+    symptoms: list[Symptom]
+    folder: Path
+    """The run folder of the trial that showed it."""
+    shown: int = 1
+    tried: int = 1
+    alike: list[Plan] = field(default_factory=list)
+    """Others after which the same goes wrong."""
+    told: list[str] = field(default_factory=list)
+    """What the controller was told and did, line by line."""
+
+    @property
+    def id(self) -> str:
+        return f"finding-{self.number}"
+
+
+class Trials(Protocol):
+    """Who carries out trials."""
+
+    def trial(self, steps: Sequence[Step], plan: Plan) -> Outcome: ...
+
+    def reference(self, steps: Sequence[Step]) -> Reference:
+        """Raises Unsettled."""
+        ...
+
+
+def shows(trials: Trials, reference: Reference, steps: Sequence[Step], plan: Plan, symptoms: Sequence[Symptom]) -> bool:
+    """Whether it goes wrong once more, in the same way."""
+    outcome = trials.trial(steps, plan)
+    return outcome.struck and is_alike(reference.symptoms(outcome), symptoms)
+
+
+def examine(
+    trials: Trials, steps: Sequence[Step], plan: Plan, symptoms: list[Symptom], number: int, out: Path, times: int
+) -> Finding:
+    """Shrinks it, and repeats it so many times. Its folder goes below ``out``."""
+    steps, reference = _shrunk(trials, steps, plan, symptoms)
+    kept = out / f"finding-{number}" / "run"
+    shown = tried = 0
+    last: Outcome | None = None
+    while (tried < times or last is None) and tried < _MOST_TRIES * max(1, times):
+        outcome = trials.trial(steps, plan)
+        tried += 1
+        if is_alike(reference.symptoms(outcome), symptoms):
+            shown += 1
+            last = outcome
+            if kept.exists():
+                shutil.rmtree(kept)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(outcome.folder, kept)
+    again = reference.symptoms(last) if last is not None else symptoms
+    lines = [] if last is None else tellings.told(last.course, plan, last.begun_ns)
+    return Finding(number, plan, tuple(steps), again, kept, shown, tried, told=lines)
+
+
+def _shrunk(
+    trials: Trials, wanted: Sequence[Step], plan: Plan, symptoms: Sequence[Symptom]
+) -> tuple[Sequence[Step], Reference]:
+    """The steps without those that it does not need, one after the other from the last one on."""
+    steps = wanted
+    reference = trials.reference(steps)
+    for step in reversed(wanted):
+        fewer = tuple(one for one in steps if one is not step)
+        if not fewer:
+            continue
+        try:
+            smaller = trials.reference(fewer)
+        except Unsettled:
+            continue
+        if shows(trials, smaller, fewer, plan, symptoms):
+            steps, reference = fewer, smaller
+    return steps, reference
+
+
+def is_alike(found: Sequence[Symptom], wanted: Sequence[Symptom]) -> bool:
+    """Whether the first symptom, the weightiest one, is there again."""
+    return wanted[0].signature in {each.signature for each in found}
