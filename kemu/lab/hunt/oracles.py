@@ -31,6 +31,8 @@ _BY_NATURE = frozenset(
     )
 )  # fmt: skip
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_TOKENS = re.compile(r"kube-api-access-[a-z0-9]{5}")
+"""Volumes that the API server adds to pods, for the token of their service account."""
 _HOT_TIMES, _HOT_LEAST = 5, 50
 """A controller that writes so many times as often as in the reference, and so often at least, runs hot."""
 _NAMED_FIELDS = 3
@@ -182,7 +184,7 @@ def _leaves(value: object, path: str, names: Mapping[str, str]) -> Iterator[tupl
         for index, one in enumerate(value):
             yield from _leaves(one, f"{path}[{one['type'] if keyed else index}]", names)
     elif isinstance(value, str):
-        shown = names.get(value, value)
+        shown = _TOKENS.sub("kube-api-access-#", names.get(value, value))
         if not _TIME.fullmatch(shown):
             yield path, shown
     else:

@@ -160,14 +160,15 @@ def _ready(found: object) -> object:
 
 
 def _of_kinds(course: Course, writes: Sequence[Write], since_ns: int) -> Iterator[Perturbation]:
-    """Each kind of which news make the controller write: watches that end, and events that come late."""
-    seen = set[tuple[str, str]]()
+    """Each kind of which news make the controller write: watches that end, and events that come late. Watches that end
+    before an object goes are worth a trial of their own: lists do not tell what is no longer there."""
+    seen = set[tuple[str, str, bool]]()
     for notice, _ in _effective(course, writes, since_ns):
-        kind = course.named(notice.key).kind
-        if (notice.controller, kind) in seen:
+        kind, is_gone = course.named(notice.key).kind, notice.what == "DELETED"
+        if (notice.controller, kind, is_gone) in seen:
             continue
         change = next((one for one in course.changes if (one.key, one.revision) == (notice.key, notice.revision)), None)
         if change is not None:
-            seen.add((notice.controller, kind))
-            for what in (EXPIRE, DELAY):
+            seen.add((notice.controller, kind, is_gone))
+            for what in (EXPIRE,) if is_gone else (EXPIRE, DELAY):
                 yield Perturbation(what, notice.controller, _point(course, notice.key, change.nth))
