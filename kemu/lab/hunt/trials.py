@@ -292,6 +292,18 @@ class Trial:
         assert loop is not None
         self._soon(lambda: self._tasks.append(loop.create_task(wait())))
 
+    def hold(self, what: str, real_s: float) -> None:
+        """Time waits for something, in words, until it is released, or so much real time has passed."""
+        loop, driver = self._session.loop_outside, self._session.driver
+        assert loop is not None
+        assert driver is not None
+        driver.hold(what)
+        loop.call_later(real_s, driver.release, what)
+
+    def release(self, what: str) -> None:
+        if self._session.driver is not None:
+            self._session.driver.release(what)
+
     def _soon(self, call: Callable[[], None]) -> None:
         """Outside of the emulated world, in which an actor may be at work now."""
         loop = self._session.loop_outside
