@@ -17,6 +17,7 @@ import os
 import queue
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import kubernetes
@@ -103,14 +104,14 @@ class Crews:
             self._tell(what, one)
         return revision
 
-    def _lister(self, what: str) -> Any:
-        def crews(**options: Any) -> Any:
+    def _lister(self, what: str) -> Callable[..., Any]:
+        def crews(**options: object) -> object:
             return self._crews.list_namespaced_custom_object(GROUP, VERSION, NAMESPACE, PLURAL, **options)
 
-        def pods(**options: Any) -> Any:
+        def pods(**options: object) -> object:
             return self._pods.list_namespaced_pod(NAMESPACE, label_selector=CREW, **options)
 
-        crews.__doc__ = pods.__doc__ = ":return: object"
+        crews.__doc__ = pods.__doc__ = ":return: object"  # of which class events are, for Watch
         return crews if what == "crews" else pods
 
     def _tell(self, what: str, one: Object) -> None:
