@@ -29,7 +29,11 @@ from kemu.lab.hunt.projects import Step
 from kemu.lab.hunt.searches import Hunt
 
 BUILD_S = 900.0
-HERE = Path(__file__).parents[2] / "hunts/planted"
+RESULTS = Path(__file__).with_name("planted.jsonl")
+"""What the table of docs/hunting.md was made from."""
+_LANGUAGES = {"python": "Python", "go": "Go, controller-runtime", "java": "Java, fabric8"}
+ROOT = Path(__file__).parents[2]
+HERE = ROOT / "hunts/planted"
 
 
 class Missing(KemuError):
@@ -193,14 +197,42 @@ def _cpu_s() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
+def table(results: Path = RESULTS) -> str:
+    """In Markdown, from the last result of each search."""
+    last: dict[tuple[str, bool], Result] = {}
+    for line in results.read_text().splitlines():
+        result = Result(**json.loads(line))
+        last[result.bug, result.careful] = result
+    lines = [
+        "| bug | what it takes | in | found by | in plans | CPU s | mended: found in trials |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for bug in BUGS.values():
+        planted, mended = last.get((bug.name, False)), last.get((bug.name, True))
+        found = ["", "", ""]
+        if planted is not None:
+            by = planted.found[0].partition(":")[0] if planted.found else "nothing"
+            found = [f"`{by}`", f"{planted.done} of {planted.plans}", f"{planted.cpu_s:.0f}"]
+        twin = "" if mended is None else f"{len(mended.found)} in {mended.done}"
+        cells = [f"`{bug.name}`: {bug.text}", bug.group, _LANGUAGES[bug.program], *found, twin]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Searches the planted bugs.")
     parser.add_argument("bugs", nargs="*", choices=[*BUGS, []], metavar="BUG", help="all, unless named")
     parser.add_argument("--careful", action="store_true", help="search the programs without the bugs")
     parser.add_argument("--times", type=int, default=1, help="with --careful: how often each plan is tried")
     parser.add_argument("--known", action="store_true", help="only the plan that is known to show it")
+    parser.add_argument(
+        "--table", action="store_true", help="print the table of docs/hunting.md from tests/hunt/planted.jsonl"
+    )
     parser.add_argument("--results", type=Path, help="a file to which each result is appended, a line of JSON each")
     options = parser.parse_args()
+    if options.table:
+        print(table())
+        return 0
     failed = False
     for name in options.bugs or BUGS:
         try:

@@ -19,3 +19,7 @@ def test_every_hunt_has_a_bug_and_a_plan() -> None:
     assert files == planted.BUGS.keys() == planted.plans().keys()
     for group in {one.group for one in planted.BUGS.values()}:
         assert len([one for one in planted.BUGS.values() if one.group == group]) >= 2, group
+
+
+def test_the_table_is_that_of_the_results() -> None:
+    assert planted.table() in (planted.ROOT / "docs/hunting.md").read_text()
