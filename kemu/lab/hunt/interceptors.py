@@ -21,7 +21,7 @@ from kemu.emulated.gateway.faults.requests import Asked
 from kemu.emulated.gateway.requests import envelopes, request_infos
 from kemu.emulated.objects import resources
 from kemu.errors import ApiError
-from kemu.lab.hunt.courses import Course, Notice, Write, key_of
+from kemu.lab.hunt.courses import Count, Course, Notice, Read, Write, key_of
 from kemu.lab.hunt.watches import ALWAYS_FRESH, Event, Hiding, Stream, View, initial_events
 
 Scope = MutableMapping[str, Any]
@@ -30,6 +30,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 _WRITES = ("create", "update", "patch", "delete", "deletecollection")
+_CONNECTS = ("exec", "attach", "portforward", "proxy")
+"""Subresources by which nothing is written."""
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"
 
 
@@ -48,9 +50,9 @@ class Verdict:
 class Judge(Protocol):
     """Says what becomes of a write of a controller, and hears of it."""
 
-    def before(self, controller: str, key: str, nth: int) -> Verdict: ...
+    def before(self, write: Count) -> Verdict: ...
 
-    def after(self, controller: str, key: str, nth: int) -> None:
+    def after(self, write: Count) -> None:
         """It has happened, and its answer is not sent yet."""
         ...
 
@@ -84,7 +86,7 @@ class Interceptor:
         self._app = app
         self._course = course
         self.now_ns = now_ns
-        self.sleep = sleep
+        self._sleep = sleep
         self._told = told
         self._judge = judge
         self._watched = watched
@@ -163,6 +165,9 @@ class Interceptor:
 
     # For streams
 
+    async def sleep(self, seconds: float) -> None:
+        await self._sleep(seconds)
+
     def view(self, controller: str, resource: str) -> View | None:
         return next((one for one in self._views if one.is_of(controller, resource)), None)
 
@@ -176,9 +181,7 @@ class Interceptor:
         await self._gate(stream.controller)
         found = stream.parsed(line)
         if found is not None and found.what != "BOOKMARK":
-            self._course.notices.append(
-                Notice(self.now_ns(), stream.controller, found.key, found.revision, found.what)
-            )
+            self._course.notices.append(Notice(self.now_ns(), stream.controller, found.key, found.revision, found.what))
         self._told()
         await send({"type": "http.response.body", "body": line, "more_body": True})
 
@@ -199,6 +202,8 @@ class Interceptor:
         if resource and any(who == controller and _is_of(of, resource) for who, of in self._outages):
             await layer.drain(receive)
             await refusals.send(refusals.status(503, asked), send)
+        elif asked.resource.partition("/")[2] in _CONNECTS:
+            await self._app(scope, receive, send)
         elif asked.verb in _WRITES and resource:
             await self._write(controller, asked, scope, receive, send)
         elif asked.is_watch and resource:
@@ -207,9 +212,16 @@ class Interceptor:
             view = self.view(controller, resource) if asked.is_read and resource else None
             if view is None or not _may_be_old(scope, view.revision):
                 await self._app(scope, receive, send)
+                self._note_read(controller, asked, self._course.revision)
                 return
+            self._note_read(controller, asked, view.revision)
             for message in await past.answer(self._app, scope, asked, view.revision):
                 await send(message)
+
+    def _note_read(self, controller: str, asked: Asked, revision: int) -> None:
+        if asked.is_read and asked.resource:
+            place = key_of(_resource(asked), asked.namespace, asked.name)
+            self._course.reads.append(Read(self.now_ns(), controller, place, revision))
 
     def _controller(self, scope: Scope) -> str:
         for key, value in scope["headers"]:
@@ -228,30 +240,24 @@ class Interceptor:
         if not name and asked.verb == "create":
             body = await _body(receive)
             name, receive = _name(body, resource), _again(body, receive)
-        key = key_of(resource, asked.namespace, name) if name else ""
-        nth = course.count_write(controller, key) if key else 0
-        verdict = judge.before(controller, key, nth) if key else Verdict()
+        count = course.count_write(controller, resource, key_of(resource, asked.namespace, name) if name else "")
+        verdict = judge.before(count)
         if verdict.late_s:
             await self.sleep(verdict.late_s)
         if verdict.code:
-            course.writes.append(Write(self.now_ns(), controller, asked.verb, key, nth, verdict.code, course.revision))
+            self._note(asked, count, verdict.code)
             await layer.drain(receive)
             await refusals.send(refusals.status(verdict.code, asked), send)
             return
         answer = await past.whole(self._app, scope, receive)
         status = int(answer[0]["status"]) if answer else 0
-        if not key and asked.verb == "create" and status < 300:  # what it is called only the store knows
+        if not count.key and asked.verb == "create" and status < 300:  # what it is called only the store knows
             made = _name(b"".join(message.get("body", b"") for message in answer[1:]), resource)
-            key = key_of(resource, asked.namespace, made) if made else ""
-            nth = course.count_write(controller, key) if key else 0
-            verdict = judge.before(controller, key, nth) if key else verdict
-        if key and status < 300:
-            judge.after(controller, key, nth)
-        # Of a name that the store has chosen it is too late to refuse anything.
-        is_lost = verdict.is_lost or verdict.code > 0 or controller in self.deaf
-        if key:
-            told = 0 if is_lost else status
-            course.writes.append(Write(self.now_ns(), controller, asked.verb, key, nth, told, course.revision))
+            count = course.name_write(count, key_of(resource, asked.namespace, made) if made else "")
+        if status < 300:
+            judge.after(count)
+        is_lost = verdict.is_lost or controller in self.deaf
+        self._note(asked, count, 0 if is_lost else status)
         if is_lost:
             await layer.end_connection(scope, receive, True)
             return
@@ -259,6 +265,21 @@ class Interceptor:
             await self._gate(controller)
         for message in answer:
             await send(message)
+
+    def _note(self, asked: Asked, count: Count, status: int) -> None:
+        if count.key:
+            self._course.writes.append(
+                Write(
+                    self.now_ns(),
+                    count.controller,
+                    asked.verb,
+                    count.key,
+                    count.nth,
+                    status,
+                    self._course.revision,
+                    count.nth_of_kind,
+                )
+            )
 
     # Watches
 
@@ -332,7 +353,7 @@ async def _body(receive: Receive) -> bytes:
     found = b""
     while True:
         message = await receive()
-        found += message.get("body", b"")
+        found += bytes(message.get("body", b""))
         if message["type"] != "http.request" or not message.get("more_body"):
             return found
 

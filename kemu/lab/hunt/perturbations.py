@@ -18,6 +18,7 @@ CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OU
     "crashAfterWrite", "freeze", "hide", "conflict", "loseAnswer", "delay", "expire",
     "pause", "refuse", "slowWrites", "lag", "outage", "endWatch",
 )  # fmt: skip
+_OF_VIEWS = frozenset((FREEZE, HIDE, DELAY, PAUSE, LAG, OUTAGE))
 _OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE))
 _LASTS_S = {FREEZE: 20.0, HIDE: 60.0, DELAY: 5.0, PAUSE: 20.0, SLOW: 10.0, LAG: 20.0, OUTAGE: 10.0}
 """How long it takes, or how late something comes, unless the plan says otherwise: virtual time."""
@@ -35,16 +36,19 @@ class Point:
     kind: str
     """As :attr:`kemu.lab.hunt.projects.Named.kind`."""
     name: str
+    """Empty: any object of the kind, in any namespace; only for writes."""
     namespace: str
     nth: int
 
     @property
     def subject(self) -> Named:
-        return Named(self.kind, self.name, self.namespace)
+        return Named(self.kind, self.name or "of any name", self.namespace)
 
     def data(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"object": {"kind": self.kind, "name": self.name}, "nth": self.nth}
-        if self.namespace != "default":
+        found: dict[str, Any] = {"object": {"kind": self.kind}, "nth": self.nth}
+        if self.name:
+            found["object"]["name"] = self.name
+        if self.namespace != "default" and self.name:
             found["object"]["namespace"] = self.namespace
         return found
 
@@ -126,6 +130,11 @@ class Perturbation:
         """Whether its point counts writes of the controller, and not changes of the object by anybody."""
         return self.what in _OF_WRITES
 
+    @property
+    def makes_old(self) -> bool:
+        """Whether what the controller sees is old for a while."""
+        return self.what in _OF_VIEWS
+
     def data(self) -> dict[str, Any]:
         """As a plan has it."""
         found: dict[str, Any] = {"kind": self.what, "controller": self.controller, **self.at.data()}
@@ -166,7 +175,7 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
         raise fail(f"kind {what!r} is none of {', '.join(KINDS)}")
     if controller not in controllers:
         raise fail(f"there is no controller {controller!r}; there are {', '.join(controllers)}")
-    at = _point(data, fail)
+    at = _point(data, fail, needs_name=what not in _OF_WRITES)
     restart_at = None
     if what == FREEZE:
         if "restart" not in data:
@@ -205,18 +214,18 @@ def _details(data: Mapping[Any, Any], what: str, fail: Callable[[str], KemuError
     return scope, code
 
 
-def _point(data: object, fail: Callable[[str], KemuError]) -> Point:
+def _point(data: object, fail: Callable[[str], KemuError], *, needs_name: bool = True) -> Point:
     if not isinstance(data, Mapping):
         raise fail("has to be a mapping: {object: {kind: StatefulSet, name: z}, nth: 1}")
     stated = data.get("object")
     if not isinstance(stated, Mapping) or not isinstance(stated.get("kind"), str):
         raise fail("object has to be {kind: StatefulSet, name: z}")
-    if not isinstance(stated.get("name"), str):
+    if not isinstance(stated.get("name", None if needs_name else ""), str):
         raise fail("object has no name")
     nth = data.get("nth", 1)
     if not isinstance(nth, int) or isinstance(nth, bool) or nth < 1:
         raise fail(f"nth has to be a number from 1 on, not {nth!r}")
-    return Point(stated["kind"], stated["name"], stated.get("namespace", "default"), nth)
+    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth)
 
 
 def _ordinal(number: int) -> str:

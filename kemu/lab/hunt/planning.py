@@ -8,6 +8,7 @@ the last one. What finds most comes first: old views of what is deleted or made 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TypeVar
@@ -76,7 +77,7 @@ def every(reference: Outcome) -> Iterator[Plan]:
     controllers = dict.fromkeys(one.controller for one in analysis.writes)
     changes = [one for own in analysis.changes.values() for one in own]
     for write in analysis.writes:
-        at = _point(analysis, write.key, write.nth)
+        at = _at_write(analysis, write)
         for what in (CRASH, LOSE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
             yield (Perturbation(what, write.controller, at),)
     for controller in controllers:
@@ -94,7 +95,13 @@ def every(reference: Outcome) -> Iterator[Plan]:
 
 def brute_force(reference: Outcome) -> int:
     """How many :func:`every` has."""
-    return sum(1 for _ in every(reference))
+    analysis = Analysis(reference)
+    writes = sum(7 if one.verb in _COMPARING else 6 for one in analysis.writes)
+    controllers = len({one.controller for one in analysis.writes})
+    revisions = sorted(one.revision for own in analysis.changes.values() for one in own)
+    count = len(revisions)
+    later = sum(count - bisect_right(revisions, revision) for revision in revisions)
+    return writes + controllers * (6 * count + 2 * later)
 
 
 _COMPARING = ("update", "patch")
@@ -108,6 +115,13 @@ def _singles(analysis: Analysis) -> dict[str, list[Ranked]]:
     return found
 
 
+def _at_write(analysis: Analysis, write: Write, later: int = 0) -> Point:
+    """Objects whose names the store makes are counted by their kind."""
+    if analysis.has_random_name(write.key):
+        return Point(analysis.kind(write.key), "", "default", write.nth_of_kind + later)
+    return _point(analysis, write.key, write.nth + later)
+
+
 def _point(analysis: Analysis, key: str, nth: int) -> Point:
     named = analysis.course.named(key)
     return Point(named.kind, named.name, named.namespace, nth)
@@ -118,11 +132,7 @@ def _few(found: Iterable[_T], alike: Callable[[_T], Hashable], most: int = _ALIK
     groups: dict[Hashable, list[_T]] = defaultdict(list)
     for one in found:
         groups[alike(one)].append(one)
-    return [
-        one
-        for own in groups.values()
-        for one in (own if len(own) <= most else [*own[: most - 1], own[-1]])
-    ]
+    return [one for own in groups.values() for one in (own if len(own) <= most else [*own[: most - 1], own[-1]])]
 
 
 # At writes
@@ -134,7 +144,7 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
     kinds = set[tuple[str, str]]()
     refused = set[Hashable]()
     for write in chosen:
-        at = _point(analysis, write.key, write.nth)
+        at = _at_write(analysis, write)
         spell = [
             one
             for one in analysis.writes
@@ -290,7 +300,7 @@ def _pairs(analysis: Analysis) -> list[Plan]:
         counts[write.controller, write.key].append(write)
 
     def crash(write: Write, later: int = 0) -> Perturbation:
-        return Perturbation(CRASH, write.controller, _point(analysis, write.key, write.nth + later))
+        return Perturbation(CRASH, write.controller, _at_write(analysis, write, later))
 
     for rank, one in (*_freezes(analysis), *_of_impacts(analysis), *_of_writes(analysis)):
         what = one.what
@@ -304,7 +314,8 @@ def _pairs(analysis: Analysis) -> list[Plan]:
                 (
                     each
                     for each in analysis.impacts
-                    if each.change.key == key and each.change.nth == one.at.nth + skip
+                    if each.change.key == key
+                    and each.change.nth == one.at.nth + skip
                     and each.notice.controller == one.controller
                 ),
                 None,

@@ -11,6 +11,7 @@ spec:
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,6 +47,8 @@ T = TypeVar("T")
 KIND = "Hunt"
 WITHIN_S = 300.0
 """Virtual time in which what a step waits for has to come about."""
+STABLE_S = 20.0
+"""Virtual time before the end in which nothing may change any more."""
 READY_S = 30.0
 """Real time in which a controller has to be ready."""
 
@@ -104,8 +107,8 @@ _CONTROLLER = Record(
         "name": Key(NAME, "Its name.", required=True),
         "command": Key(
             ListOf(_TEXT, 1),
-            "What starts it. {kubeconfig}, {folder} (of the trial), {here} (where this file is) and {python} (that of "
-            "kemu) are replaced.",
+            "What starts it. {kubeconfig}, {folder} (of the trial), {here} (where this file is), {operators} (those "
+            "of scripts/operators) and {python} (that of kemu) are replaced.",
             required=True,
         ),
         "env": Key(MapOf(Text(".*")), "Its environment, beside that of kemu; the same is replaced."),
@@ -123,6 +126,9 @@ _HUNT = Record(
                 {
                     "nodes": Key(Whole(1), "How many nodes it has; 3."),
                     "manifests": Key(ListOf(_TEXT), "Files and folders of objects that are there from the start."),
+                    "removedBetas": Key(
+                        Switch(), "Old operators find the betas that they ask for: kemu up --removed-betas."
+                    ),
                     "set": Key(Free(), "Values of a scenario, by paths below its spec."),
                 }
             ),
@@ -143,6 +149,7 @@ _HUNT = Record(
             "Fields whose values say nothing.",
         ),
         "settle": Key(POSITIVE_SECONDS, "Real time without a word after which controllers have reacted; 20ms."),
+        "stable": Key(SECONDS, "Virtual time before the end in which nothing may change any more; 20s."),
         "rest": Key(SECONDS, "Virtual time after the last step until the end; 2m."),
     }
 )
@@ -236,10 +243,18 @@ class Project:
     ignored: tuple[Ignored, ...] = ()
     settle_s: float = 0.02
     rest_s: float = 120.0
+    stable_s: float = STABLE_S
 
     @property
     def here(self) -> Path:
         return self.file.absolute().parent
+
+
+def operators() -> Path:
+    """Where scripts/operators puts operators."""
+    stated = os.environ.get("KEMU_OPERATORS")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(stated) if stated else cache / "kemu-tools" / "operators"
 
 
 def load(file: Path) -> Project:
@@ -284,11 +299,12 @@ class _Loading:
             tuple(each for each in steps if each is not None),
             cluster.get("nodes", 3),
             tuple(manifests),
-            cluster.get("set", {}),
+            {**cluster.get("set", {}), **({"apiServers.removedBetas": True} if cluster.get("removedBetas") else {})},
             tuple(spec.get("properties", ())),
             tuple(Ignored(each["path"], each.get("kind", "")) for each in spec.get("ignore", ())),
             spec.get("settle", 0.02),
             spec.get("rest", 120.0),
+            spec.get("stable", min(STABLE_S, spec.get("rest", STABLE_S))),
         )
 
     def _manifests(self, stated: Sequence[str]) -> list[Path]:
@@ -296,9 +312,11 @@ class _Loading:
         for index, name in enumerate(stated):
             if name is INVALID:
                 continue
-            if not (self._here / name).exists():
-                self._report.add(("spec", "cluster", "manifests", index), f"there is no {name} beside this file")
-            found.append(self._here / name)
+            place = self._here / name.replace("{operators}", str(operators()))
+            if not place.exists():
+                hint = "scripts/operators builds operators" if "{operators}" in name else ""
+                self._report.add(("spec", "cluster", "manifests", index), f"there is no {place}", hint)
+            found.append(place)
         return found
 
     def _controller(self, stated: Mapping[str, Any]) -> Controller:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import json
+import math
 import sys
 import threading
 import time
@@ -20,7 +21,9 @@ import yaml
 from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.objects import custom_kinds, identities, resources
 from kemu.errors import KemuError
-from kemu.lab.hunt.courses import Change, Course
+from kemu.lab.hunt import projects
+from kemu.lab.hunt.alarms import Alarms
+from kemu.lab.hunt.courses import Change, Course, Start
 from kemu.lab.hunt.interceptors import Interceptor
 from kemu.lab.hunt.perturbations import Perturbation
 from kemu.lab.hunt.processes import Process
@@ -29,6 +32,7 @@ from kemu.lab.hunt.strikes import Strikes
 from kemu.lab.up import clusters, embedded, kubeconfigs, remotes, sessions
 from kemu.lab.up.virtual import drivers
 from kemu.lab.up.virtual import sessions as virtual
+from kemu.runtime import user_code
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runlog.events import Transaction
 
@@ -51,9 +55,11 @@ class Outcome:
     refused: dict[int, str] = field(default_factory=dict)
     """What the API server said to steps that it refused, by their places."""
     crashes: dict[str, list[str]] = field(default_factory=dict)
-    """Of controllers that ended by themselves, or never were ready."""
+    """Of controllers that ended by themselves, panicked, or never were ready."""
     failed: list[str] = field(default_factory=list)
     """Properties that do not hold."""
+    is_stale: bool = False
+    """For a while the controller saw what was old."""
     struck: bool = True
     """All perturbations came about."""
     real_s: float = 0.0
@@ -102,10 +108,11 @@ class Trial:
         self._folder = folder
         self._steps = steps
         self._course = Course()
-        self._outcome = Outcome(folder, self._course)
+        self._outcome = Outcome(folder, self._course, is_stale=any(one.makes_old for one in perturbations))
         self.strikes = Strikes(perturbations, self._course, self)
         self._processes: dict[str, Process] = {}
         self._ready: dict[str, threading.Event] = {}
+        self._alarms: dict[str, Alarms] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._over = False
 
@@ -115,6 +122,7 @@ class Trial:
         """Raises KemuError where the cluster or a controller cannot be started, or a step cannot be read."""
         begun = time.monotonic()
         embedded.settle()
+        user_code.look_in(self._project.here)  # for functions that answer for containers
         project, outcome = self._project, self._outcome
         settings = {"duration": f"{clusters.FOREVER_S}s", "heartbeats": "exact", **project.settings}
         if project.properties:
@@ -139,13 +147,15 @@ class Trial:
             cluster.step(project.rest_s)
             outcome.now_s = cluster.now_s
         finally:
+            for alarms in self._alarms.values():
+                self._in_cluster(alarms.close)
             self._over = True
             for process in self._processes.values():
                 process.stop()
             result = running.end()
         for name, process in self._processes.items():
-            if process.crashes:
-                outcome.crashes.setdefault(name, []).extend(process.crashes)
+            if process.crashes or process.panics:
+                outcome.crashes[name] = list(dict.fromkeys([*process.crashes, *process.panics]))
         outcome.failed = [one["id"] for one in result.verdict["expectations"] if one["holds"] is False]
         outcome.struck = self.strikes.all_came
         outcome.real_s = time.monotonic() - begun
@@ -167,6 +177,7 @@ class Trial:
                 "kubeconfig": str(file.absolute()),
                 "folder": str(self._folder.absolute()),
                 "here": str(self._project.here),
+                "operators": str(projects.operators()),
                 "python": sys.executable,
                 "clock": str((self._folder / "clock").absolute()),
             }
@@ -241,17 +252,35 @@ class Trial:
         assert self._session.driver is not None
         self._session.driver.hold(_starting(name))
         self._session.driver.is_busy = lambda: any(one.is_busy() for one in self._processes.values())
+        self._session.driver.rest_s = self._rest_s
         self._session.driver.restless_s = RESTLESS_S
         self._interceptor.deaf.discard(name)
+        self._course.starts.append(Start(self._session.driver.now_ns(), name))
+        alarms = Alarms(self._session.driver, EPOCH_UNIX_S)
         try:
-            self._processes[name].start()
+            self._processes[name].start(alarms.there)
         except KemuError as error:
             self._processes[name].crashes.append(str(error))
             self._is_ready(name)
             return
+        finally:
+            alarms.there.close()
+            if name in self._alarms:
+                self._alarms[name].close()
+            self._alarms[name] = alarms
         loop = self._session.loop_outside
         assert loop is not None
         loop.call_later(READY_S, self._is_late, name, self._processes[name].starts)
+
+    def _rest_s(self) -> float | None:
+        """Real time for which no controller does anything by itself; None: that is not known."""
+        least_s = math.inf
+        for process in self._processes.values():
+            rest_s = process.rest_s()
+            if rest_s is None:
+                return None
+            least_s = min(least_s, rest_s)
+        return least_s
 
     def _is_late(self, name: str, starts: int) -> None:
         process = self._processes[name]
@@ -261,6 +290,8 @@ class Trial:
 
     def _is_ready(self, name: str) -> None:
         self._ready[name].set()
+        if name in self._alarms:
+            self._alarms[name].begin()
         if self._session.driver is not None:
             self._session.driver.release(_starting(name))
 
@@ -292,11 +323,14 @@ class Trial:
         assert loop is not None
         self._soon(lambda: self._tasks.append(loop.create_task(wait())))
 
-    def hold(self, what: str, real_s: float) -> None:
-        """Time waits for something, in words, until it is released, or so much real time has passed."""
+    def hold(self, name: str, what: str, real_s: float) -> None:
+        """Time waits for something that a controller is to do, in words, until it is released, or so much real time
+        has passed."""
         loop, driver = self._session.loop_outside, self._session.driver
         assert loop is not None
         assert driver is not None
+        if name in self._alarms and self._alarms[name].is_used:
+            return  # its backoff takes virtual time
         driver.hold(what)
         loop.call_later(real_s, driver.release, what)
 
