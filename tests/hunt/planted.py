@@ -24,7 +24,7 @@ from pathlib import Path
 import yaml
 
 from kemu.errors import KemuError
-from kemu.lab.hunt import findings, perturbations, planning, projects
+from kemu.lab.hunt import findings, oracles, perturbations, planning, projects
 from kemu.lab.hunt.projects import Step
 from kemu.lab.hunt.searches import Hunt
 
@@ -124,7 +124,7 @@ def known(bug: Bug, *, careful: bool) -> list[str]:
         outcome = hunt.trial(steps, (plan,))
         if not outcome.struck:
             raise KemuError(f"{bug.name}: it has not come about that {plan}")
-        return [one.text for one in reference.symptoms(outcome)]
+        return [one.text for one in oracles.bugs(reference.symptoms(outcome))]
 
 
 def plans() -> dict[str, object]:
