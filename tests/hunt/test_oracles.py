@@ -291,3 +291,12 @@ def test_ignored() -> None:
     for path, kind, shown in (("data.a", "", []), ("data", "ConfigMap", []), ("data", "Secret", ["different"])):
         made = reference(normal, ignored=[Ignored(path, kind)])
         assert [one.what for one in made.symptoms(found.outcome)] == shown
+
+
+def test_properties() -> None:
+    """They weigh most; in the reference they have to hold."""
+    normal, found = written({"a": "1"}), written({"a": "2"})
+    found.outcome.failed = ["one-pod"]
+    assert [one.text for one in symptoms(normal, found)][0] == "property one-pod does not hold"
+    assert reference(normal, found).problems == ["property one-pod does not hold"]
+    assert reference(normal, normal).problems == []

@@ -61,3 +61,25 @@ def test_a_controller_that_cannot_start(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
         assert done.returncode == 2
         assert told in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("who", "pods", "code", "told"),
+    [
+        ("careless", 1, 1, "property pods does not hold"),
+        ("careful", 1, 0, ""),
+        ("careful", 2, 3, "without any perturbation: property pods does not hold"),
+    ],
+)
+def test_properties(tmp_path: Path, who: str, pods: int, code: int, told: str) -> None:
+    """They are judged in each trial, and have to hold in the reference."""
+    spec = yaml.safe_load((ROOT / f"hunts/workers/{who}.yaml").read_text().replace("{here}/../..", str(ROOT)))
+    spec["spec"]["properties"] = [{"id": "pods", "counter": "pods_created", "equals": pods}]
+    file, plan = tmp_path / "hunt.yaml", tmp_path / "plan.yaml"
+    file.write_text(yaml.safe_dump(spec))
+    plan.write_text(yaml.safe_dump({"perturb": EXPIRED}))
+    words = ["hunt", str(file), "--plan", str(plan), "--out", str(tmp_path / "out"), "--jobs", "1"]
+    command = [sys.executable, "-m", "kemu.doors.cli.main", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert told in done.stdout + done.stderr

@@ -34,6 +34,8 @@ class Alarms:
         self._end_ns = 0
         self._waiting: asyncio.TimerHandle | asyncio.Task[None] | None = None
         self._is_virtual = False
+        self.is_used = False
+        """Timers of the process follow the virtual time."""
 
     def begin(self) -> None:
         """It is ready: from now on its timers end in virtual time. Until then, as time stands, in real time."""
@@ -62,6 +64,7 @@ class Alarms:
         self._rest += found
         whole = len(self._rest) // _SIZE * _SIZE
         if whole:
+            self.is_used = True
             self._end_ns = int.from_bytes(self._rest[whole - _SIZE : whole], "little")
             self._rest = self._rest[whole:]
             self._arm()

@@ -47,6 +47,22 @@ class Write:
     """Of HTTP; 0: it was not answered."""
     revision: int
     """Of the store when it was answered."""
+    nth_of_kind: int = 0
+    """Of all writes of this controller to objects of this resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Which write of a controller it is."""
+
+    controller: str
+    resource: str
+    key: str
+    """Empty: only the store will know."""
+    nth: int
+    """Of all writes of the controller to this key."""
+    nth_of_kind: int
+    """Of all writes of the controller to objects of this resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +139,17 @@ class Course:
             found.append(change)
         return found
 
-    def count_write(self, controller: str, key: str) -> int:
-        """The number of the next write of a controller to an object."""
-        self._written[controller, key] += 1
-        return self._written[controller, key]
+    def count_write(self, controller: str, resource: str, key: str) -> Count:
+        """The next write of a controller to an object."""
+        self._written[controller, resource] += 1
+        return self.name_write(Count(controller, resource, "", 0, self._written[controller, resource]), key)
+
+    def name_write(self, count: Count, key: str) -> Count:
+        """Where the store has said what is written."""
+        if not key:
+            return count
+        self._written[count.controller, key] += 1
+        return Count(count.controller, count.resource, key, self._written[count.controller, key], count.nth_of_kind)
 
     def _define(self, value: bytes) -> None:
         spec = CustomResourceDefinition.FromString(value).spec

@@ -21,7 +21,7 @@ from kemu.emulated.gateway.faults.requests import Asked
 from kemu.emulated.gateway.requests import envelopes, request_infos
 from kemu.emulated.objects import resources
 from kemu.errors import ApiError
-from kemu.lab.hunt.courses import Course, Notice, Read, Write, key_of
+from kemu.lab.hunt.courses import Count, Course, Notice, Read, Write, key_of
 from kemu.lab.hunt.watches import ALWAYS_FRESH, Event, Hiding, Stream, View, initial_events
 
 Scope = MutableMapping[str, Any]
@@ -47,14 +47,16 @@ class Verdict:
     """It happens, and the connection ends without an answer."""
     late_s: float = 0.0
     """Virtual time before it happens."""
+    answer_late_s: float = 0.0
+    """Virtual time between that and the answer."""
 
 
 class Judge(Protocol):
     """Says what becomes of a write of a controller, and hears of it."""
 
-    def before(self, controller: str, key: str, nth: int) -> Verdict: ...
+    def before(self, write: Count) -> Verdict: ...
 
-    def after(self, controller: str, key: str, nth: int) -> None:
+    def after(self, write: Count) -> None:
         """It has happened, and its answer is not sent yet."""
         ...
 
@@ -88,7 +90,7 @@ class Interceptor:
         self._app = app
         self._course = course
         self.now_ns = now_ns
-        self.sleep = sleep
+        self._sleep = sleep
         self._told = told
         self._judge = judge
         self._watched = watched
@@ -170,6 +172,9 @@ class Interceptor:
                 flushing.add_done_callback(self._flushing.discard)
 
     # For streams
+
+    async def sleep(self, seconds: float) -> None:
+        await self._sleep(seconds)
 
     def view(self, controller: str, resource: str) -> View | None:
         return next((one for one in self._views if one.is_of(controller, resource)), None)
@@ -258,37 +263,48 @@ class Interceptor:
         if not name and asked.verb == "create":
             body = await _body(receive)
             name, receive = _name(body, resource), _again(body, receive)
-        key = key_of(resource, asked.namespace, name) if name else ""
-        nth = course.count_write(controller, key) if key else 0
-        verdict = judge.before(controller, key, nth) if key else Verdict()
+        count = course.count_write(controller, resource, key_of(resource, asked.namespace, name) if name else "")
+        verdict = judge.before(count)
         if verdict.late_s:
             await self.sleep(verdict.late_s)
         if verdict.code:
-            course.writes.append(Write(self.now_ns(), controller, asked.verb, key, nth, verdict.code, course.revision))
+            self._note(asked, count, verdict.code)
             await layer.drain(receive)
             await refusals.send(refusals.status(verdict.code, asked), send)
             return
         answer = await past.whole(self._app, scope, receive)
         status = int(answer[0]["status"]) if answer else 0
-        if not key and asked.verb == "create" and status < 300:  # what it is called only the store knows
+        if not count.key and asked.verb == "create" and status < 300:  # what it is called only the store knows
             made = _name(b"".join(message.get("body", b"") for message in answer[1:]), resource)
-            key = key_of(resource, asked.namespace, made) if made else ""
-            nth = course.count_write(controller, key) if key else 0
-            verdict = judge.before(controller, key, nth) if key else verdict
-        if key and status < 300:
-            judge.after(controller, key, nth)
-        # Of a name that the store has chosen it is too late to refuse anything.
-        is_lost = verdict.is_lost or verdict.code > 0 or controller in self.deaf
-        if key:
-            told = 0 if is_lost else status
-            course.writes.append(Write(self.now_ns(), controller, asked.verb, key, nth, told, course.revision))
+            count = course.name_write(count, key_of(resource, asked.namespace, made) if made else "")
+        if status < 300:
+            judge.after(count)
+        is_lost = verdict.is_lost or controller in self.deaf
+        self._note(asked, count, 0 if is_lost else status)
         if is_lost:
             await layer.end_connection(scope, receive, True)
             return
         if resource not in ALWAYS_FRESH:
             await self._gate(controller)
+        if verdict.answer_late_s:
+            await self.sleep(verdict.answer_late_s)
         for message in answer:
             await send(message)
+
+    def _note(self, asked: Asked, count: Count, status: int) -> None:
+        if count.key:
+            self._course.writes.append(
+                Write(
+                    self.now_ns(),
+                    count.controller,
+                    asked.verb,
+                    count.key,
+                    count.nth,
+                    status,
+                    self._course.revision,
+                    count.nth_of_kind,
+                )
+            )
 
     # Watches
 
@@ -361,7 +377,7 @@ async def _body(receive: Receive) -> bytes:
     found = b""
     while True:
         message = await receive()
-        found += message.get("body", b"")
+        found += bytes(message.get("body", b""))
         if message["type"] != "http.request" or not message.get("more_body"):
             return found
 

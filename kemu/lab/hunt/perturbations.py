@@ -6,22 +6,23 @@ start of the trial, so that it means the same in every trial.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kemu.emulated.settings import values
 from kemu.errors import KemuError
 from kemu.lab.hunt.projects import Named
 
-CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END = KINDS = (
+CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END, LATE = KINDS = (
     "crashAfterWrite", "freeze", "hide", "conflict", "loseAnswer", "delay", "expire",
-    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch",
+    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch", "lateAnswer",
 )  # fmt: skip
 _OF_VIEWS = frozenset((FREEZE, HIDE, DELAY, PAUSE, LAG, OUTAGE))
-_OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE))
-_LASTS_S = {FREEZE: 20.0, HIDE: 60.0, DELAY: 5.0, PAUSE: 20.0, SLOW: 10.0, LAG: 20.0, OUTAGE: 10.0}
+_OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE, LATE))
+_LASTS_S = {FREEZE: 20.0, HIDE: 60.0, DELAY: 5.0, PAUSE: 20.0, SLOW: 10.0, LAG: 20.0, OUTAGE: 10.0, LATE: 3.0}
 """How long it takes, or how late something comes, unless the plan says otherwise: virtual time."""
+_LEAST_S = 1.0
 ALL = "all"
 """As a scope: all kinds."""
 _SCOPED = (FREEZE, LAG, OUTAGE)
@@ -36,16 +37,19 @@ class Point:
     kind: str
     """As :attr:`kemu.lab.hunt.projects.Named.kind`."""
     name: str
+    """Empty: any object of the kind, in any namespace; only for writes."""
     namespace: str
     nth: int
 
     @property
     def subject(self) -> Named:
-        return Named(self.kind, self.name, self.namespace)
+        return Named(self.kind, self.name or "of any name", self.namespace)
 
     def data(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"object": {"kind": self.kind, "name": self.name}, "nth": self.nth}
-        if self.namespace != "default":
+        found: dict[str, Any] = {"object": {"kind": self.kind}, "nth": self.nth}
+        if self.name:
+            found["object"]["name"] = self.name
+        if self.namespace != "default" and self.name:
             found["object"]["namespace"] = self.namespace
         return found
 
@@ -68,6 +72,8 @@ class Perturbation:
     ``conflict``         the nth write to the object is refused with 409
     ``refuse``           the nth write is refused with ``code``, as by a server that is overloaded or broken
     ``loseAnswer``       the nth write happens, and its answer is lost
+    ``lateAnswer``       the nth write happens, and its answer comes late: the controller hears of what came of it
+                         before it goes on
     ``slowWrites``       from the nth write to the object on, writes of its kind take long, as with a slow webhook
     ``outage``           after the nth write to the object the API server refuses all other requests for a while
     ``expire``           watches of the kind end before the nth change of the object, and cannot go on from there: 410
@@ -115,6 +121,7 @@ class Perturbation:
             CONFLICT: f"{who} meets a conflict in its {nth}",
             REFUSE: f"{who} is refused its {nth} with {self.code or 500}",
             LOSE: f"{who} does not hear that its {nth} has happened",
+            LATE: f"{who} is answered {self.lasts_s:g} s late to its {nth}",
             SLOW: f"writes of {who} to {self.at.kind} take {self.lasts_s:g} s from its {nth} on",
             OUTAGE: f"{who} finds the API server out of order for {of} for {self.lasts_s:g} s after its {nth}",
             EXPIRE: f"{who} is told that its watch of {self.at.kind} is too old before the {nth}",
@@ -155,6 +162,22 @@ def shown(plan: Plan) -> str:
     return "; ".join(map(str, plan))
 
 
+def weaker(one: Perturbation) -> Iterator[Perturbation]:
+    """Perturbations that do less: of one kind and not of all, at an earlier point, for half the time."""
+    if one.of == ALL and one.at.kind != ALL:
+        yield replace(one, scope=one.at.kind)
+    for nth in sorted({1, one.at.nth // 2, one.at.nth - 1}):
+        if 0 < nth < one.at.nth:
+            yield replace(one, at=replace(one.at, nth=nth))
+    restart = one.restart_at
+    if restart is not None:
+        for nth in sorted({1, restart.nth // 2, restart.nth - 1}):
+            if 0 < nth < restart.nth and (restart.subject != one.at.subject or nth > one.at.nth):
+                yield replace(one, restart_at=replace(restart, nth=nth))
+    if one.lasts_s >= 2 * _LEAST_S:
+        yield replace(one, seconds=float(int(one.lasts_s / 2)))
+
+
 def read(data: object, controllers: Mapping[str, object], place: str) -> Perturbation:
     """From what a plan has below ``perturb``. ``place``: what to call it. Raises KemuError."""
 
@@ -172,7 +195,7 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
         raise fail(f"kind {what!r} is none of {', '.join(KINDS)}")
     if controller not in controllers:
         raise fail(f"there is no controller {controller!r}; there are {', '.join(controllers)}")
-    at = _point(data, fail)
+    at = _point(data, fail, needs_name=what not in _OF_WRITES)
     restart_at = None
     if what == FREEZE:
         if "restart" not in data:
@@ -211,18 +234,18 @@ def _details(data: Mapping[Any, Any], what: str, fail: Callable[[str], KemuError
     return scope, code
 
 
-def _point(data: object, fail: Callable[[str], KemuError]) -> Point:
+def _point(data: object, fail: Callable[[str], KemuError], *, needs_name: bool = True) -> Point:
     if not isinstance(data, Mapping):
         raise fail("has to be a mapping: {object: {kind: StatefulSet, name: z}, nth: 1}")
     stated = data.get("object")
     if not isinstance(stated, Mapping) or not isinstance(stated.get("kind"), str):
         raise fail("object has to be {kind: StatefulSet, name: z}")
-    if not isinstance(stated.get("name"), str):
+    if not isinstance(stated.get("name", None if needs_name else ""), str):
         raise fail("object has no name")
     nth = data.get("nth", 1)
     if not isinstance(nth, int) or isinstance(nth, bool) or nth < 1:
         raise fail(f"nth has to be a number from 1 on, not {nth!r}")
-    return Point(stated["kind"], stated["name"], stated.get("namespace", "default"), nth)
+    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth)
 
 
 def _ordinal(number: int) -> str:

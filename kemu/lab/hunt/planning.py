@@ -8,6 +8,7 @@ the last one. What finds most comes first: old views of what is deleted or made 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TypeVar
@@ -25,6 +26,7 @@ from kemu.lab.hunt.perturbations import (
     HIDE,
     KINDS,
     LAG,
+    LATE,
     LOSE,
     OUTAGE,
     PAUSE,
@@ -44,9 +46,13 @@ _ALIKE = 2
 """Of points that are alike."""
 _MEET_NS = 5_000_000_000
 """Virtual time in which changes of two kinds can overtake each other."""
+_AFTERWARDS_NS = 1_000_000_000
+"""Virtual time in which it is heard what came of a write."""
+_HIDDEN_NS = 60_000_000_000
+"""Virtual time for which a change is hidden at most."""
 _PAIRS = 40
 _TURNS = {
-    FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0,
+    FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0, LATE: 0,
     DELAY: 1, REFUSE: 1, END: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
 }  # fmt: skip
 """In which turn the first one of each kind comes; they are in the order of their promise."""
@@ -76,8 +82,8 @@ def every(reference: Outcome) -> Iterator[Plan]:
     controllers = dict.fromkeys(one.controller for one in analysis.writes)
     changes = [one for own in analysis.changes.values() for one in own]
     for write in analysis.writes:
-        at = _point(analysis, write.key, write.nth)
-        for what in (CRASH, LOSE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
+        at = _at_write(analysis, write)
+        for what in (CRASH, LOSE, LATE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
             yield (Perturbation(what, write.controller, at),)
     for controller in controllers:
         for change in changes:
@@ -94,7 +100,13 @@ def every(reference: Outcome) -> Iterator[Plan]:
 
 def brute_force(reference: Outcome) -> int:
     """How many :func:`every` has."""
-    return sum(1 for _ in every(reference))
+    analysis = Analysis(reference)
+    writes = sum(7 if one.verb in _COMPARING else 6 for one in analysis.writes)
+    controllers = len({one.controller for one in analysis.writes})
+    revisions = sorted(one.revision for own in analysis.changes.values() for one in own)
+    count = len(revisions)
+    later = sum(count - bisect_right(revisions, revision) for revision in revisions)
+    return writes + controllers * (6 * count + 2 * later)
 
 
 _COMPARING = ("update", "patch")
@@ -103,9 +115,22 @@ _COMPARING = ("update", "patch")
 
 def _singles(analysis: Analysis) -> dict[str, list[Ranked]]:
     found: dict[str, list[Ranked]] = {what: [] for what in KINDS}
-    for rank, one in (*_of_writes(analysis), *_freezes(analysis), *_of_impacts(analysis), *_delays(analysis)):
+    for rank, one in (
+        *_of_writes(analysis),
+        *_late_answers(analysis),
+        *_freezes(analysis),
+        *_of_impacts(analysis),
+        *_delays(analysis),
+    ):
         found[one.what].append((rank, one))
     return found
+
+
+def _at_write(analysis: Analysis, write: Write, later: int = 0) -> Point:
+    """Objects whose names the store makes are counted by their kind."""
+    if analysis.has_random_name(write.key):
+        return Point(analysis.kind(write.key), "", "default", write.nth_of_kind + later)
+    return _point(analysis, write.key, write.nth + later)
 
 
 def _point(analysis: Analysis, key: str, nth: int) -> Point:
@@ -125,12 +150,12 @@ def _few(found: Iterable[_T], alike: Callable[[_T], Hashable], most: int = _ALIK
 
 
 def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
-    chosen = _few(analysis.writes, lambda one: (one.controller, one.key), _WRITES_OF_ONE)
+    chosen = _few(analysis.writes, lambda one: (one.controller, one.key, one.verb == "delete"), _WRITES_OF_ONE)
     chosen = _few(chosen, lambda one: (one.controller, one.verb, analysis.role(one.key), one.nth))
     kinds = set[tuple[str, str]]()
     refused = set[Hashable]()
     for write in chosen:
-        at = _point(analysis, write.key, write.nth)
+        at = _at_write(analysis, write)
         spell = [
             one
             for one in analysis.writes
@@ -138,7 +163,7 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
         ]
         # Between two writes something is half done.
         rank = 0 if write is not spell[-1] else 2
-        rank += 0 if write.verb in ("create", "delete") else 1
+        rank += {"delete": -1, "create": 0}.get(write.verb, 1)
         yield rank, Perturbation(CRASH, write.controller, at)
         yield rank, Perturbation(LOSE, write.controller, at)
         if write.verb in _COMPARING:
@@ -155,6 +180,27 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
         if kind not in kinds:
             kinds.add(kind)
             yield int(write.verb != "create"), Perturbation(SLOW, write.controller, at)
+
+
+def _late_answers(analysis: Analysis) -> Iterator[Ranked]:
+    """To writes upon which objects go, or change by others, that the controller deals with right after the answer."""
+    found = _few(analysis.writes, lambda one: (one.controller, one.verb, analysis.role(one.key), _gone(analysis, one)))
+    for write in found:
+        spell = analysis.spell_of(write)
+        follows = any(
+            one.controller == write.controller and write.time_ns < one.time_ns <= spell[1] for one in analysis.writes
+        )
+        if _gone(analysis, write):
+            yield int(not follows), Perturbation(LATE, write.controller, _at_write(analysis, write))
+
+
+def _gone(analysis: Analysis, write: Write) -> bool:
+    """Whether the controller hears soon after a write that objects are gone."""
+    return any(
+        one.what == "DELETED" and one.key != write.key and 0 <= one.time_ns - write.time_ns < _AFTERWARDS_NS
+        for one in analysis.notices
+        if one.controller == write.controller
+    )
 
 
 def _is_within(write: Write, spell: tuple[int, int]) -> bool:
@@ -223,8 +269,12 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
         kind = analysis.kind(at.key)
         point = _point(analysis, at.key, at.nth)
         # What the controller itself has changed thereupon would not have come without it.
-        after = next((one for one in analysis.changes[at.key] if one.revision > at.revision), None)
-        if after is not None and (controller, at.key, after.revision) not in written:
+        after = (
+            one
+            for one in analysis.changes[at.key]
+            if one.revision > at.revision and (controller, at.key, one.revision) not in written
+        )
+        if any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
             yield _rank(impact), Perturbation(HIDE, controller, point)
         if (controller, kind, END) not in seen:
             seen.add((controller, kind, END))
@@ -286,7 +336,7 @@ def _pairs(analysis: Analysis) -> list[Plan]:
         counts[write.controller, write.key].append(write)
 
     def crash(write: Write, later: int = 0) -> Perturbation:
-        return Perturbation(CRASH, write.controller, _point(analysis, write.key, write.nth + later))
+        return Perturbation(CRASH, write.controller, _at_write(analysis, write, later))
 
     for rank, one in (*_freezes(analysis), *_of_impacts(analysis), *_of_writes(analysis)):
         what = one.what

@@ -67,6 +67,12 @@ class TrialTask:
     kin: None = None
 
     def carry_out(self, source: Project) -> TrialRecord:
+        try:
+            return self.run(source)
+        except KemuError as error:
+            return self.refused(str(error))
+
+    def run(self, source: Project) -> TrialRecord:
         begun = time.monotonic()
         if self.folder is not None:
             if self.folder.exists():

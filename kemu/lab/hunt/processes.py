@@ -17,6 +17,7 @@ from kemu.lab.hunt.projects import Controller
 from kemu.lab.hunt.waits import Waits
 from kemu.runtime.real import programs
 
+_CLOCKS = Path(__file__).with_name("clocks")
 _END_S = 2.0
 """Real time in which the last words of a controller come."""
 
@@ -50,6 +51,8 @@ class Process:
         env = {**os.environ, **{key: _filled(value, self._words) for key, value in self.controller.env.items()}}
         env["KUBECONFIG"] = self._words["kubeconfig"]
         env["KEMU_CLOCK"] = self._words["clock"]
+        if self.controller.clock == "python":
+            env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_CLOCKS), env.get("PYTHONPATH", "")]))
         passed = () if timers is None else (timers.fileno(),)
         if timers is not None:
             env["KEMU_TIMERS"] = str(timers.fileno())
@@ -126,7 +129,6 @@ class Process:
         if child is self._child and self._wanted:
             why = next(iter(said.panics), said.last_error)
             self.crashes.append(why or f"it ended by itself, with exit code {code}")
-
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:

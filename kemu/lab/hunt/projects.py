@@ -108,11 +108,12 @@ _CONTROLLER = Record(
         "command": Key(
             ListOf(_TEXT, 1),
             "What starts it. {kubeconfig}, {folder} (of the trial), {here} (where this file is), {operators} (those "
-            "of scripts/operators) and {python} (that of kemu) are replaced.",
+            "of scripts/operators), {port} (a free one, the same for all) and {python} (that of kemu) are replaced.",
             required=True,
         ),
         "env": Key(MapOf(Text(".*")), "Its environment, beside that of kemu; the same is replaced."),
         "directory": Key(_TEXT, "Where it runs, beside this file; where this file is."),
+        "clock": Key(Text("python", "python"), "Whose sleeps and timers pass in virtual time: python."),
         "ready": Key(
             Record({"log": Key(_PATTERN, "A line that it prints when it works.", required=True)}),
             "When it works; by default as soon as it has asked for something.",
@@ -126,7 +127,9 @@ _HUNT = Record(
                 {
                     "nodes": Key(Whole(1), "How many nodes it has; 3."),
                     "manifests": Key(ListOf(_TEXT), "Files and folders of objects that are there from the start."),
-                    "removedBetas": Key(Switch(), "Old operators find the betas that they ask for: kemu up --removed-betas."),
+                    "removedBetas": Key(
+                        Switch(), "Old operators find the betas that they ask for: kemu up --removed-betas."
+                    ),
                     "set": Key(Free(), "Values of a scenario, by paths below its spec."),
                 }
             ),
@@ -171,6 +174,8 @@ class Controller:
     directory: str = ""
     ready: str = ""
     """A regular expression of a line; empty: it is ready when it asks for something."""
+    clock: str = ""
+    """``python``: its timers are in virtual time by :mod:`kemu.lab.hunt.clocks`."""
 
 
 @dataclass(frozen=True)
@@ -325,6 +330,7 @@ class _Loading:
             stated.get("env", {}),
             stated.get("directory", ""),
             _valid(ready.get("log"), ""),
+            _valid(stated.get("clock"), ""),
         )
 
     def _step(self, stated: Mapping[str, Any], path: documents.Path) -> Step | None:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kemu.emulated.objects import resources
-from kemu.lab.hunt.courses import Change, Course
+from kemu.lab.hunt.courses import Change, Count, Course
 from kemu.lab.hunt.interceptors import Interceptor, Verdict
 from kemu.lab.hunt.perturbations import (
     ALL,
@@ -18,6 +17,7 @@ from kemu.lab.hunt.perturbations import (
     EXPIRE,
     HIDE,
     LAG,
+    LATE,
     LOSE,
     OUTAGE,
     PAUSE,
@@ -46,8 +46,9 @@ class Controllers(Protocol):
         """After so much virtual time."""
         ...
 
-    def hold(self, what: str, real_s: float) -> None:
-        """Time waits for something, in words, until it is released, or so much real time has passed."""
+    def hold(self, name: str, what: str, real_s: float) -> None:
+        """Time waits for something that a controller is to do, in words, until it is released, or so much real time
+        has passed."""
         ...
 
     def release(self, what: str) -> None:
@@ -79,11 +80,11 @@ class Strikes:
 
     # For the interceptor
 
-    def before(self, controller: str, key: str, nth: int) -> Verdict:
-        code, is_lost = 0, False
+    def before(self, write: Count) -> Verdict:
+        code, is_lost, answer_late_s = 0, False, 0.0
         for one in self._writes:
             what = one.what
-            if what.what in _BEFORE and one.meets(controller, self._key(what.at), key, nth):
+            if what.what in _BEFORE and one.meets(write, self._course):
                 one.struck = True
                 if what.what == CONFLICT:
                     code = 409
@@ -91,15 +92,20 @@ class Strikes:
                     code = what.code or 500
                 elif what.what == LOSE:
                     is_lost = True
+                elif what.what == LATE:
+                    answer_late_s = what.lasts_s
                 else:
                     self._begin_slow(what)
-        late_s = next((late_s for place, late_s in self._slow.items() if _is_write_to(place, controller, key)), 0.0)
-        return Verdict(code, is_lost, late_s)
+        late_s = next(
+            (late_s for place, late_s in self._slow.items() if place == (write.controller, write.resource)), 0.0
+        )
+        return Verdict(code, is_lost, late_s, answer_late_s)
 
-    def after(self, controller: str, key: str, nth: int) -> None:
+    def after(self, write: Count) -> None:
+        controller = write.controller
         for one in self._writes:
             what = one.what
-            if what.what in _BEFORE or not one.meets(controller, self._key(what.at), key, nth):
+            if what.what in _BEFORE or not one.meets(write, self._course):
                 continue
             one.struck = True
             if what.what == CRASH:
@@ -195,7 +201,7 @@ class Strikes:
         """Time waits until it asks again for what it has watched."""
         for resource in sorted(resources):
             self._awaited.add((controller, resource))
-            self._trial.hold(_again(controller, resource), AGAIN_S)
+            self._trial.hold(controller, _again(controller, resource), AGAIN_S)
 
     def _resource(self, what: Perturbation) -> str:
         """Empty: all."""
@@ -205,7 +211,7 @@ class Strikes:
         return self._course.key(point.subject)
 
 
-_BEFORE = (CONFLICT, REFUSE, LOSE, SLOW)
+_BEFORE = (CONFLICT, REFUSE, LOSE, SLOW, LATE)
 """What strikes a write before it happens."""
 
 
@@ -218,16 +224,17 @@ class _Waiting:
     revision: int = 0
     """Of ``freeze``: after the change of its point; 0: that has not come."""
 
-    def meets(self, controller: str, wanted: str, key: str, nth: int) -> bool:
-        return not self.struck and self.what.controller == controller and wanted == key and nth == self.what.at.nth
+    def meets(self, write: Count, course: Course) -> bool:
+        at = self.what.at
+        if self.struck or self.what.controller != write.controller:
+            return False
+        if not at.name:
+            return write.resource == course.resource(at.kind) and write.nth_of_kind == at.nth
+        return write.key == course.key(at.subject) and write.nth == at.nth
 
 
 def _is(wanted: str, point: Point, change: Change) -> bool:
     return wanted == change.key and point.nth == change.nth
-
-
-def _is_write_to(place: tuple[str, str], controller: str, key: str) -> bool:
-    return place == (controller, resources.plural_of(key))
 
 
 def _again(controller: str, resource: str) -> str:

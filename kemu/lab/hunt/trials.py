@@ -7,6 +7,7 @@ import contextlib
 import contextvars
 import json
 import math
+import socket
 import sys
 import threading
 import time
@@ -21,11 +22,11 @@ import yaml
 from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.objects import custom_kinds, identities, resources
 from kemu.errors import KemuError
+from kemu.lab.hunt import projects
 from kemu.lab.hunt.alarms import Alarms
 from kemu.lab.hunt.courses import Change, Course, Start
 from kemu.lab.hunt.interceptors import Interceptor
 from kemu.lab.hunt.perturbations import Perturbation
-from kemu.lab.hunt import projects
 from kemu.lab.hunt.processes import Process
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
 from kemu.lab.hunt.strikes import Strikes
@@ -64,6 +65,8 @@ class Outcome:
     """All perturbations came about."""
     real_s: float = 0.0
     now_s: float = 0.0
+    deeds: list[tuple[int, int]] = field(default_factory=list)
+    """When each step began, in ns, with its place."""
     begun_ns: int = 0
     """When the first step began: what came before is set-up."""
 
@@ -164,6 +167,8 @@ class Trial:
     def _start(self, cluster: embedded.Cluster) -> None:
         document = kubeconfigs.read(cluster.kubeconfig) or {}
         tokens: dict[bytes, str] = {}
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
         for controller in self._project.controllers:
             user = f"{_USER}{controller.name}"
             own = next(one["user"] for one in document["users"] if one["name"] == f"{user}@{kubeconfigs.NAME}")
@@ -178,6 +183,7 @@ class Trial:
                 "folder": str(self._folder.absolute()),
                 "here": str(self._project.here),
                 "operators": str(projects.operators()),
+                "port": str(port),
                 "python": sys.executable,
                 "clock": str((self._folder / "clock").absolute()),
             }
@@ -211,6 +217,7 @@ class Trial:
                 loop.call_soon_threadsafe(call)
 
     def _do(self, cluster: embedded.Cluster, client: _Client, index: int, step: Step) -> None:
+        self._outcome.deeds.append((round(cluster.now_s * SECOND_NS), index))
         try:
             if step.what == "wait":
                 cluster.step(step.seconds)
@@ -257,8 +264,8 @@ class Trial:
         self._session.driver.rest_s = self._rest_s
         self._session.driver.restless_s = RESTLESS_S
         self._interceptor.deaf.discard(name)
-        alarms = Alarms(self._session.driver, EPOCH_UNIX_S)
         self._course.starts.append(Start(self._session.driver.now_ns(), name))
+        alarms = Alarms(self._session.driver, EPOCH_UNIX_S)
         try:
             self._processes[name].start(alarms.there)
         except KemuError as error:
@@ -325,11 +332,14 @@ class Trial:
         assert loop is not None
         self._soon(lambda: self._tasks.append(loop.create_task(wait())))
 
-    def hold(self, what: str, real_s: float) -> None:
-        """Time waits for something, in words, until it is released, or so much real time has passed."""
+    def hold(self, name: str, what: str, real_s: float) -> None:
+        """Time waits for something that a controller is to do, in words, until it is released, or so much real time
+        has passed."""
         loop, driver = self._session.loop_outside, self._session.driver
         assert loop is not None
         assert driver is not None
+        if name in self._alarms and self._alarms[name].is_used:
+            return  # its backoff takes virtual time
         driver.hold(what)
         loop.call_later(real_s, driver.release, what)
 
