@@ -6,6 +6,7 @@ start of the trial, so that it means the same in every trial.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -40,6 +41,8 @@ class Point:
     """Empty: any object of the kind, in any namespace; only for writes."""
     namespace: str
     nth: int
+    when: tuple[tuple[str, str], ...] = ()
+    """Only changes count at which these fields come to have these values (JSON; ``"*"``: any), by path."""
 
     @property
     def subject(self) -> Named:
@@ -47,6 +50,8 @@ class Point:
 
     def data(self) -> dict[str, Any]:
         found: dict[str, Any] = {"object": {"kind": self.kind}, "nth": self.nth}
+        if self.when:
+            found["when"] = {path: json.loads(value) for path, value in self.when}
         if self.name:
             found["object"]["name"] = self.name
         if self.namespace != "default" and self.name:
@@ -186,7 +191,7 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
 
     if not isinstance(data, Mapping):
         raise fail("perturb has to be a mapping: {kind: crashAfterWrite, controller: operator, object: {…}, nth: 2}")
-    keys = ("kind", "controller", "object", "nth", "restart", "until", "scope", "code")
+    keys = ("kind", "controller", "object", "nth", "restart", "until", "scope", "code", "when")
     strange = set(data) - set(keys)
     if strange:
         raise fail(f"perturb has no key {min(map(str, strange))}; there are {', '.join(keys)}")
@@ -245,7 +250,11 @@ def _point(data: object, fail: Callable[[str], KemuError], *, needs_name: bool =
     nth = data.get("nth", 1)
     if not isinstance(nth, int) or isinstance(nth, bool) or nth < 1:
         raise fail(f"nth has to be a number from 1 on, not {nth!r}")
-    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth)
+    when = data.get("when", {})
+    if not isinstance(when, Mapping) or not all(isinstance(path, str) and path for path in when):
+        raise fail("when has to be fields with values: {spec.replicas: 3}")
+    fields = tuple((path, json.dumps(value, sort_keys=True)) for path, value in when.items())
+    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth, fields)
 
 
 def _ordinal(number: int) -> str:
