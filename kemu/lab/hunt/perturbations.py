@@ -201,6 +201,8 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
     if controller not in controllers:
         raise fail(f"there is no controller {controller!r}; there are {', '.join(controllers)}")
     at = _point(data, fail, needs_name=what not in _OF_WRITES)
+    if at.when and what in _OF_WRITES:
+        raise fail(f"when is not for {what}, which counts writes")
     restart_at = None
     if what == FREEZE:
         if "restart" not in data:
