@@ -31,6 +31,10 @@ CODES = (429, 500, 503, 504)
 """With which a write can be refused; a conflict is a kind of its own."""
 
 
+ANY = '"*"'
+"""As a value of a condition: whatever it is."""
+
+
 @dataclass(frozen=True, order=True)
 class Point:
     """The nth time that something happens to an object."""
@@ -47,6 +51,10 @@ class Point:
     @property
     def subject(self) -> Named:
         return Named(self.kind, self.name or "of any name", self.namespace)
+
+    def __str__(self) -> str:
+        fields = " and ".join(f"{path} is {'there' if value == ANY else value}" for path, value in self.when)
+        return f"{_ordinal(self.nth)} change of {self.subject}{f' whereupon {fields}' if fields else ''}"
 
     def data(self) -> dict[str, Any]:
         found: dict[str, Any] = {"object": {"kind": self.kind}, "nth": self.nth}
@@ -109,13 +117,13 @@ class Perturbation:
 
     def __str__(self) -> str:
         who = self.controller
-        nth = f"{_ordinal(self.at.nth)} {'write to' if self.is_about_writes else 'change of'} {self.at.subject}"
+        nth = f"{_ordinal(self.at.nth)} write to {self.at.subject}" if self.is_about_writes else str(self.at)
         of = "all kinds" if self.of == ALL else self.of
         restart = self.restart_at
         if self.what == FREEZE:
             assert restart is not None
             return (
-                f"{who} starts again at the {_ordinal(restart.nth)} change of {restart.subject}, and sees"
+                f"{who} starts again at the {restart}, and sees"
                 f" {of} for {self.lasts_s:g} s as it was after the {nth}"
             )
         return {

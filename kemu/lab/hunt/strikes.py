@@ -11,6 +11,7 @@ from kemu.lab.hunt.courses import Change, Count, Course, manifest
 from kemu.lab.hunt.interceptors import Interceptor, Verdict
 from kemu.lab.hunt.perturbations import (
     ALL,
+    ANY,
     CONFLICT,
     CRASH,
     DELAY,
@@ -259,7 +260,7 @@ def _holds(found: Mapping[str, Any], point: Point) -> bool:
                 value = value[int(step)]
             else:
                 value = None
-        if value is None if wanted == '"*"' else json.dumps(value, sort_keys=True) != wanted:
+        if value is None if wanted == ANY else json.dumps(value, sort_keys=True) != wanted:
             return False
     return True
 
