@@ -6,6 +6,8 @@ import os
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
+from http.client import HTTPResponse
 from typing import Any
 
 import yaml
@@ -19,13 +21,14 @@ def main() -> None:
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     context = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
 
-    def ask(path: str, body: object = None) -> Any:
+    def ask(path: str, body: object = None) -> HTTPResponse:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {user['token']}", "Content-Type": "application/json"}
         request = urllib.request.Request(cluster["server"] + path, data, headers)
-        return urllib.request.urlopen(request, context=context)
+        answer: HTTPResponse = urllib.request.urlopen(request, context=context)
+        return answer
 
-    def sign(certificate: Any) -> None:
+    def sign(certificate: Mapping[str, Any]) -> None:
         metadata, spec = certificate["metadata"], certificate["spec"]
         text = base64.b64encode(b"signed").decode()
         secret = {

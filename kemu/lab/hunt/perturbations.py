@@ -123,8 +123,7 @@ class Perturbation:
         if self.what == FREEZE:
             assert restart is not None
             return (
-                f"{who} starts again at the {restart}, and sees"
-                f" {of} for {self.lasts_s:g} s as it was after the {nth}"
+                f"{who} starts again at the {restart}, and sees {of} for {self.lasts_s:g} s as it was after the {nth}"
             )
         return {
             CRASH: f"{who} crashes after its {nth}, and starts again",
