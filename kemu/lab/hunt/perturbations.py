@@ -6,6 +6,7 @@ start of the trial, so that it means the same in every trial.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -40,6 +41,10 @@ CODES = (429, 500, 503, 504)
 """With which a write can be refused; a conflict is a kind of its own."""
 
 
+ANY = '"*"'
+"""As a value of a condition: whatever it is."""
+
+
 @dataclass(frozen=True, order=True)
 class Point:
     """The nth time that something happens to an object."""
@@ -50,13 +55,21 @@ class Point:
     """Empty: any object of the kind, in any namespace; only for writes."""
     namespace: str
     nth: int
+    when: tuple[tuple[str, str], ...] = ()
+    """Only changes count at which these fields come to have these values (JSON; ``"*"``: any), by path."""
 
     @property
     def subject(self) -> Named:
         return Named(self.kind, self.name or "of any name", self.namespace)
 
+    def __str__(self) -> str:
+        fields = " and ".join(f"{path} is {'there' if value == ANY else value}" for path, value in self.when)
+        return f"{_ordinal(self.nth)} change of {self.subject}{f' whereupon {fields}' if fields else ''}"
+
     def data(self) -> dict[str, Any]:
         found: dict[str, Any] = {"object": {"kind": self.kind}, "nth": self.nth}
+        if self.when:
+            found["when"] = {path: json.loads(value) for path, value in self.when}
         if self.name:
             found["object"]["name"] = self.name
         if self.namespace != "default" and self.name:
@@ -116,14 +129,13 @@ class Perturbation:
 
     def __str__(self) -> str:
         who = self.controller
-        nth = f"{_ordinal(self.at.nth)} {'write to' if self.is_about_writes else 'change of'} {self.at.subject}"
+        nth = f"{_ordinal(self.at.nth)} write to {self.at.subject}" if self.is_about_writes else str(self.at)
         of = "all kinds" if self.of == ALL else self.of
         restart = self.restart_at
         if self.what == FREEZE:
             assert restart is not None
             return (
-                f"{who} starts again at the {_ordinal(restart.nth)} change of {restart.subject}, and sees"
-                f" {of} for {self.lasts_s:g} s as it was after the {nth}"
+                f"{who} starts again at the {restart}, and sees {of} for {self.lasts_s:g} s as it was after the {nth}"
             )
         return {
             CRASH: f"{who} crashes after its {nth}, and starts again",
@@ -199,7 +211,7 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
 
     if not isinstance(data, Mapping):
         raise fail("perturb has to be a mapping: {kind: crashAfterWrite, controller: operator, object: {…}, nth: 2}")
-    keys = ("kind", "controller", "object", "nth", "restart", "until", "scope", "code")
+    keys = ("kind", "controller", "object", "nth", "restart", "until", "scope", "code", "when")
     strange = set(data) - set(keys)
     if strange:
         raise fail(f"perturb has no key {min(map(str, strange))}; there are {', '.join(keys)}")
@@ -211,6 +223,8 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
     if what == DEPOSE and f"{controller}{SECOND}" not in controllers:
         raise fail(f"{DEPOSE} needs a second replica: replicas: 2 of controller {controller}")
     at = _point(data, fail, needs_name=what not in _OF_WRITES)
+    if at.when and what in _OF_WRITES:
+        raise fail(f"when is not for {what}, which counts writes")
     restart_at = None
     if what == FREEZE:
         if "restart" not in data:
@@ -260,7 +274,11 @@ def _point(data: object, fail: Callable[[str], KemuError], *, needs_name: bool =
     nth = data.get("nth", 1)
     if not isinstance(nth, int) or isinstance(nth, bool) or nth < 1:
         raise fail(f"nth has to be a number from 1 on, not {nth!r}")
-    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth)
+    when = data.get("when", {})
+    if not isinstance(when, Mapping) or not all(isinstance(path, str) and path for path in when):
+        raise fail("when has to be fields with values: {spec.replicas: 3}")
+    fields = tuple((path, json.dumps(value, sort_keys=True)) for path, value in when.items())
+    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth, fields)
 
 
 def _ordinal(number: int) -> str:
