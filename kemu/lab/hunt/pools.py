@@ -166,7 +166,8 @@ class Pool:
         return asked
 
     def result(self, asked: Asked) -> Any:  # what then made of it
-        """Waits for it. Raises what the trial raised, :class:`LostTrial`, and :class:`NotBegun`."""
+        """Waits for it: the outcome, or what ``then`` made of it. Raises what the trial raised, :class:`LostTrial`, and
+        :class:`NotBegun`."""
         while not asked.is_done:
             if asked in self._later and not self._may_begin() and not self._under_way:
                 raise NotBegun
@@ -180,8 +181,13 @@ class Pool:
         return asked.result
 
     def trial(self, steps: Sequence[Step], plan: Plan) -> Outcome:
-        outcome: Outcome = self.result(self.ask(steps, plan))
-        return outcome
+        return self.outcome(self.ask(steps, plan))
+
+    def outcome(self, asked: Asked) -> Outcome:
+        """Of what was asked for without ``then``."""
+        found = self.result(asked)
+        assert isinstance(found, Outcome)
+        return found
 
     def trials(self, steps: Sequence[Step], plan: Plan, times: int) -> Iterator[Outcome]:
         """So many of the same, without those that are lost. Who has seen enough may stop asking."""
@@ -192,7 +198,7 @@ class Pool:
                     waiting.append(self.ask(steps, plan))
                     times -= 1
                 try:
-                    outcome = self.result(waiting[0])
+                    outcome = self.outcome(waiting[0])
                 except LostTrial:
                     continue
                 finally:
