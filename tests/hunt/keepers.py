@@ -10,6 +10,7 @@ It has caches of both kinds, as informers do. ``--bug`` plants one mistake; with
 * ``forgetful``: when a watch ends, the next one begins now, and not where the last one ended
 * ``by-name``: it remembers whom it has served by name, and not by identity
 * ``unfenced``: its Secrets are named by the replica that makes them (with ``--elect``)
+* ``brittle``: it takes every size for a number
 * ``unsure``: what it is not sure of having made it makes once more
 """
 
@@ -30,7 +31,7 @@ from urllib.parse import urlencode, urlparse
 
 import yaml
 
-BUGS = ("double", "hasty", "impatient", "fragile", "forgetful", "by-name", "unfenced", "unsure")
+BUGS = ("double", "hasty", "impatient", "fragile", "forgetful", "by-name", "unfenced", "brittle", "unsure")
 LEASE_S = 15
 PLACE = "/api/v1/namespaces/default"
 Object = dict[str, Any]
@@ -186,6 +187,8 @@ class Keepers:
         begun_s = now_s()
         box = self._seen["configmaps"].get(name)
         if box is None or name in self._failed or (self._bug == "by-name" and name in self._served):
+            return
+        if self._bug == "brittle" and int(box["data"]["size"]) < 1:
             return
         secret = self._secret(name, box)
         if self._bug == "impatient" and now_s() - begun_s > 5:

@@ -50,6 +50,7 @@ PLANS: list[tuple[str, list[dict[str, Any]], dict[str, Any], str]] = [
     ("forgetful", GROWS, {"kind": "endWatch", "object": SUBJECT, "nth": 3}, "stuck"),
     ("forgetful", GROWS, {"kind": "endWatch", "object": SUBJECT, "when": {"data.size": "2"}}, "stuck"),
     ("double", GROWS, {"kind": "lag", "object": SUBJECT, "scope": "Secret", "until": {"after": "1s"}}, "surplus"),
+    ("brittle", GROWS, {"kind": "mutate", "object": SUBJECT, "nth": 1, "field": "data.size", "to": ""}, "crash"),
     ("by-name", COMES_AGAIN, {"kind": "hide", "object": SUBJECT, "nth": 3}, "stuck"),
 ]  # fmt: skip
 
@@ -122,6 +123,9 @@ def test_a_planted_bug(
         ({"kind": "lag", "object": {"kind": "Secret"}}, "object has no name"),
         ({"kind": "conflict", "object": SUBJECT, "until": {"after": "1s"}}, "until is not for conflict"),
         ({"kind": "lag", "object": SUBJECT, "restart": {"object": SUBJECT}}, "restart is only for freeze"),
+        ({"kind": "mutate", "object": SUBJECT}, "field has to be as spec.replicas, or a list of keys, not None"),
+        ({"kind": "mutate", "object": SUBJECT, "field": "a", "to": {1}}, "to has to be a value of JSON, not {1}"),
+        ({"kind": "lag", "object": SUBJECT, "to": 1}, "field and to are only for mutate"),
         ({"kind": "lag", "object": SUBJECT, "size": 1}, "perturb has no key size"),
         ({"kind": "lag", "object": SUBJECT, "when": ["size"]}, "when has to be fields with values: {spec.replicas: 3}"),
         ({"kind": "pause", "object": SUBJECT, "when": {"data.size": 1}}, "when is not for pause, which counts writes"),

@@ -30,6 +30,7 @@ def hunt(
     repeat: int = findings.REPETITIONS,
     retries: int = 0,
     pairs: bool = False,
+    mutations: bool = False,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> HuntResult:
@@ -38,7 +39,8 @@ def hunt(
     ``project``: the file of the hunt (docs/hunting.md). ``time``: no trial of a plan begins after so many real seconds;
     None: all are tried. ``jobs``: trials at a time, each in a process of its own; with 1 all happens in this one.
     ``repeat``: how often a finding is repeated. ``retries``: trials in which what has gone wrong once has to go wrong
-    once more; 0: 2 to 4, by perturbation. ``pairs``: then two perturbations at once. ``out``: a folder
+    once more; 0: 2 to 4, by perturbation. ``pairs``: then two perturbations at once;
+    ``mutations``: and wrong values of fields. ``out``: a folder
     for findings and ``hunt.md``; None: one for temporary files, which stays. ``progress`` is called with the number of
     plans done, and of all plans.
 
@@ -60,6 +62,7 @@ def hunt(
         repetitions=repeat,
         retries=retries,
         pairs=pairs,
+        mutations=mutations,
         real_s=limit_s,
         jobs=jobs,
         on_progress=tell,

@@ -65,7 +65,7 @@ class Judge(Protocol):
         ...
 
     def asks(self, controller: str, resource: str) -> None:
-        """A controller begins a list or a watch."""
+        """A controller begins a list, or a watch that does not expire at once."""
         ...
 
     def ended(self, controller: str, resources: set[str]) -> None:
@@ -212,8 +212,6 @@ class Interceptor:
         await self._gate(controller, resource)
         if resource == LEASES:
             self._watched(controller, resource)
-        if resource and asked.verb == "list":
-            self._judge.asks(controller, resource)
         if resource and any(who == controller and _is_of(of, resource) for who, of in self._outages):
             await layer.drain(receive)
             await refusals.send(refusals.status(503, asked), send)
@@ -224,6 +222,8 @@ class Interceptor:
         elif asked.is_watch and resource:
             await self._watch(controller, asked, scope, receive, send)
         else:
+            if asked.verb == "list" and resource:
+                self._judge.asks(controller, resource)
             view = self.view(controller, resource) if asked.is_read and resource else None
             if view is None or not _may_be_old(scope, view.revision):
                 await self._app(scope, receive, send)
@@ -330,7 +330,7 @@ class Interceptor:
         elif since.isdecimal() and 0 < int(since) <= self._compacted.get((controller, resource), -1):
             await _expired(asked, send)
             return
-        self._judge.asks(controller, resource)  # not where it was refused: it waits, and asks once more
+        self._judge.asks(controller, resource)
         stream = Stream(self, controller, resource, send, begins)
         self._streams.add(stream)
         self._watched(controller, resource)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from kemu.errors import KemuError
@@ -27,6 +27,8 @@ in the end if it has written so often while all should stand still."""
 _NAMED_FIELDS = 3
 _DURABLE = ("PersistentVolumeClaim", "PersistentVolume", "StatefulSet", "Namespace", "Secret")
 """Kinds whose objects are not the same when they are deleted and made anew; custom kinds likewise."""
+_OF_MUTATED = ("property", "crash", "stuck", "missing", "surplus", "different", "hot", "restless")
+"""What is a bug where another client has changed a field, and has taken that back."""
 _MADE_GOOD = (safety.MOUNT, safety.FLAPPING, safety.FINALIZER)
 """Harms that are a cost where they were made good."""
 _STALE_HARMS = (safety.SCALED,)
@@ -113,6 +115,8 @@ class Reference:
     def symptoms(self, outcome: Outcome) -> list[Symptom]:
         """In the order of their weight, bugs first."""
         found = list(self._symptoms(outcome))
+        if outcome.is_mutated:  # a controller may act upon what it is told wrongly, and has to come back from it
+            found = [one if one.what in _OF_MUTATED else replace(one, is_bug=False) for one in found]
         return [one for one in found if one.is_bug] + [one for one in found if not one.is_bug]
 
     def _symptoms(self, outcome: Outcome) -> Iterator[Symptom]:

@@ -15,9 +15,11 @@ from kemu.emulated.settings import values
 from kemu.errors import KemuError
 from kemu.lab.hunt.projects import SECOND, Named
 
-CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END, LATE, DEPOSE = KINDS = (
+(
+    CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END, LATE, DEPOSE, MUTATE,
+) = KINDS = (
     "crashAfterWrite", "freeze", "hide", "conflict", "loseAnswer", "delay", "expire",
-    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch", "lateAnswer", "depose",
+    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch", "lateAnswer", "depose", "mutate",
 )  # fmt: skip
 _OF_VIEWS = frozenset((FREEZE, HIDE, DELAY, PAUSE, LAG, OUTAGE, DEPOSE))
 _OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE, LATE, DEPOSE))
@@ -31,6 +33,7 @@ _LASTS_S = {
     OUTAGE: 10.0,
     LATE: 3.0,
     DEPOSE: 60.0,
+    MUTATE: 10.0,
 }
 """How long it takes, or how late something comes, unless the plan says otherwise: virtual time."""
 _LEAST_S = 1.0
@@ -103,6 +106,8 @@ class Perturbation:
     ``outage``           after the nth write to the object the API server refuses all other requests for a while
     ``expire``           watches of the kind end before the nth change of the object, and cannot go on from there: 410
     ``endWatch``         watches of the kind end before the nth change of the object, and can go on from there
+    ``mutate``           after the nth change of the object another client gives a field of it a wrong value, and takes
+                         that back after a while
     ``delay``            from the nth change of the object on, events of its kind come late: other kinds overtake it
     """
 
@@ -117,6 +122,10 @@ class Perturbation:
     ``outage`` all."""
     code: int = 0
     """Of ``refuse``; 0: 500."""
+    field: tuple[str, ...] = ()
+    """Of ``mutate``: keys from the top of the object."""
+    to: str = "null"
+    """Of ``mutate``: the wrong value as JSON; null: there is none."""
 
     @property
     def lasts_s(self) -> float:
@@ -151,6 +160,8 @@ class Perturbation:
             OUTAGE: f"{who} finds the API server out of order for {of} for {self.lasts_s:g} s after its {nth}",
             EXPIRE: f"{who} is told that its watch of {self.at.kind} is too old before the {nth}",
             END: f"the watch of {self.at.kind} by {who} ends before the {nth}",
+            MUTATE: f"another client sets {'.'.join(self.field)} of {self.at.subject} to {self.to} for"
+            f" {self.lasts_s:g} s after the {nth}",
             DELAY: f"{who} sees {self.at.kind} {self.lasts_s:g} s late from the {nth} on",
         }[self.what]
 
@@ -175,6 +186,8 @@ class Perturbation:
             found["scope"] = self.scope
         if self.code:
             found["code"] = self.code
+        if self.field:
+            found |= {"field": list(self.field), "to": json.loads(self.to)}
         return found
 
 
@@ -211,7 +224,7 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
 
     if not isinstance(data, Mapping):
         raise fail("perturb has to be a mapping: {kind: crashAfterWrite, controller: operator, object: {…}, nth: 2}")
-    keys = ("kind", "controller", "object", "nth", "restart", "until", "scope", "code", "when")
+    keys = ("kind", "controller", "object", "nth", "restart", "until", "scope", "code", "when", "field", "to")
     strange = set(data) - set(keys)
     if strange:
         raise fail(f"perturb has no key {min(map(str, strange))}; there are {', '.join(keys)}")
@@ -232,7 +245,8 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
         restart_at = _point(data["restart"], fail)
     elif "restart" in data:
         raise fail("restart is only for freeze")
-    return Perturbation(what, controller, at, restart_at, _seconds(data, what, fail), *_details(data, what, fail))
+    seconds, details = _seconds(data, what, fail), _details(data, what, fail)
+    return Perturbation(what, controller, at, restart_at, seconds, *details, *_mutation(data, what, fail))
 
 
 def _seconds(data: Mapping[Any, Any], what: str, fail: Callable[[str], KemuError]) -> float:
@@ -261,6 +275,22 @@ def _details(data: Mapping[Any, Any], what: str, fail: Callable[[str], KemuError
     if "code" in data and (code not in CODES or isinstance(code, bool)):
         raise fail(f"code has to be one of {', '.join(map(str, CODES))}, not {code!r}")
     return scope, code
+
+
+def _mutation(data: Mapping[Any, Any], what: str, fail: Callable[[str], KemuError]) -> tuple[tuple[str, ...], str]:
+    """Field and value."""
+    if what != MUTATE:
+        if "field" in data or "to" in data:
+            raise fail(f"field and to are only for {MUTATE}")
+        return (), "null"
+    stated = data.get("field")
+    field = stated.split(".") if isinstance(stated, str) else stated
+    if not isinstance(field, list) or not field or not all(isinstance(one, str) and one for one in field):
+        raise fail(f"field has to be as spec.replicas, or a list of keys, not {stated!r}")
+    try:
+        return tuple(field), json.dumps(data.get("to"), sort_keys=True)
+    except TypeError:
+        raise fail(f"to has to be a value of JSON, not {data['to']!r}") from None
 
 
 def _point(data: object, fail: Callable[[str], KemuError], *, needs_name: bool = True) -> Point:

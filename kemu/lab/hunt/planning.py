@@ -8,10 +8,11 @@ the last one. What finds most comes first: old views of what is deleted or made 
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from kemu.lab.hunt.courses import Change, Write
 from kemu.lab.hunt.impacts import Analysis, Impact
@@ -29,6 +30,7 @@ from kemu.lab.hunt.perturbations import (
     LAG,
     LATE,
     LOSE,
+    MUTATE,
     OUTAGE,
     PAUSE,
     REFUSE,
@@ -52,6 +54,8 @@ _AFTERWARDS_NS = 1_000_000_000
 _HIDDEN_NS = 60_000_000_000
 """Virtual time for which a change is hidden at most."""
 _PAIRS = 40
+_FIELDS = 40
+"""Fields of one object that are looked at for wrong values."""
 _TURNS = {
     FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0, LATE: 0,
     DELAY: 1, REFUSE: 1, END: 1, DEPOSE: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
@@ -63,9 +67,9 @@ Ranked = tuple[int, Perturbation]
 """The lower the number, the greater the promise."""
 
 
-def plans(reference: Outcome, *, pairs: bool = False) -> list[Plan]:
+def plans(reference: Outcome, *, pairs: bool = False, mutations: bool = False) -> list[Plan]:
     """Kinds in turns, of each the most promising ones first, so that a hunt that is cut short has tried what finds
-    most. ``pairs``: thereafter two at once, too."""
+    most. ``pairs``: thereafter two at once, too; ``mutations``: and fields with wrong values."""
     analysis = Analysis(reference)
     found: list[tuple[int, int, Perturbation]] = []
     order = list(_TURNS)
@@ -74,7 +78,7 @@ def plans(reference: Outcome, *, pairs: bool = False) -> list[Plan]:
         for turn, one in enumerate(dict.fromkeys(one for _, one in chosen)):
             found.append((turn + _TURNS[what], order.index(what), one))
     singles: list[Plan] = [(one,) for _, _, one in sorted(found, key=lambda each: each[:2])]
-    return [*singles, *(_pairs(analysis) if pairs else ())]
+    return [*singles, *(_pairs(analysis) if pairs else ()), *(_mutations(analysis) if mutations else ())]
 
 
 def every(reference: Outcome) -> Iterator[Plan]:
@@ -331,6 +335,46 @@ def _delays(analysis: Analysis) -> Iterator[Ranked]:
         if (controller, kind) not in seen:
             seen.add((controller, kind))
             yield 4, Perturbation(DELAY, controller, point)
+
+
+# Wrong values
+
+
+def _mutations(analysis: Analysis) -> list[Plan]:
+    """Of each object that made a controller write: its labels, its owners and its leaves of spec and data, one by one,
+    when it was told of it last."""
+    found: dict[tuple[str, str, tuple[str, ...]], Plan] = {}
+    for impact in analysis.impacts:
+        change, controller = impact.change, impact.notice.controller
+        if change.value is None or analysis.has_random_name(change.key):
+            continue
+        point = _point(analysis, change.key, change.nth)
+        for field, to in _wrong_values(analysis.manifest(change)):
+            one = Perturbation(MUTATE, controller, point, field=field, to=to)
+            found[controller, analysis.role(change.key), field] = (one,)
+    return list(found.values())
+
+
+def _wrong_values(manifest: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Fields, each with a value in JSON that it should not have."""
+    for name in ("labels", "ownerReferences"):
+        if manifest["metadata"].get(name):
+            yield ("metadata", name), "null"
+    left: list[tuple[tuple[str, ...], Any]] = [((top,), manifest.get(top)) for top in ("spec", "data")]
+    for _ in range(_FIELDS):
+        if not left:
+            return
+        path, value = left.pop(0)
+        if isinstance(value, bool):
+            yield path, json.dumps(not value)
+        elif isinstance(value, int | float):
+            yield path, "0" if value else "1"
+        elif isinstance(value, str):
+            yield path, '""' if value else '"?"'
+        elif isinstance(value, list):
+            yield path, "[]"
+        elif isinstance(value, Mapping):
+            left += [((*path, key), one) for key, one in value.items()]
 
 
 # Two at once

@@ -66,13 +66,14 @@ class Hunt:
         repetitions: int = findings.REPETITIONS,
         retries: int = 0,
         pairs: bool = False,
+        mutations: bool = False,
         real_s: float = float("inf"),
         jobs: int = 1,
         executor: Executor | None = None,
         on_progress: Callable[[Progress], None] = lambda progress: None,
         on_lost: Callable[[str], object] = lambda text: None,
     ) -> None:
-        """``retries``: see :func:`findings.shows`. ``pairs``: two perturbations at once as well, after the others.
+        """``retries``: see :func:`findings.shows`. ``pairs``, ``mutations``: see :func:`planning.plans`.
         ``real_s``: no further plan begins when so much real time has passed. ``jobs``: processes, one trial in each; 1:
         all happens in this one. ``executor``: in their place, such as a Ray cluster. ``on_progress``: told after each
         plan. ``on_lost``: told that a process has died or hangs."""
@@ -81,6 +82,7 @@ class Hunt:
         self._repetitions = repetitions
         self._retries = retries
         self._pairs = pairs
+        self._mutations = mutations
         self._real_s = real_s
         self._on_progress = on_progress
         is_here = executor is None
@@ -129,7 +131,7 @@ class Hunt:
     def run(self) -> Iterator[Finding]:
         """Raises Unsettled."""
         reference = self.reference()
-        self.plans = planning.plans(reference.outcomes[0], pairs=self._pairs)
+        self.plans = planning.plans(reference.outcomes[0], pairs=self._pairs, mutations=self._mutations)
         self.brute_force = planning.brute_force(reference.outcomes[0])
         self.coverage.begin(reference.outcomes[0], self.plans)
         progress = self.progress = Progress(len(self.plans))

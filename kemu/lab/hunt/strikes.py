@@ -22,6 +22,7 @@ from kemu.lab.hunt.perturbations import (
     LAG,
     LATE,
     LOSE,
+    MUTATE,
     OUTAGE,
     PAUSE,
     REFUSE,
@@ -29,7 +30,7 @@ from kemu.lab.hunt.perturbations import (
     Perturbation,
     Point,
 )
-from kemu.lab.hunt.projects import SECOND
+from kemu.lab.hunt.projects import SECOND, Named
 from kemu.lab.hunt.watches import ALWAYS_FRESH, Hiding, View
 from kemu.runtime.runlog.events import Transaction
 
@@ -48,6 +49,10 @@ class Controllers(Protocol):
 
     def later(self, seconds: float, call: Callable[[], object]) -> None:
         """After so much virtual time."""
+        ...
+
+    def patch(self, subject: Named, change: Mapping[str, Any], refused: Callable[[], object]) -> None:
+        """By the user, at once. ``refused``: told if it cannot be."""
         ...
 
     def let_end(self, name: str) -> None:
@@ -160,7 +165,10 @@ class Strikes:
         if restart is None:
             if is_here:
                 one.struck = True
-                self._strike(what, change)
+                if what.what == MUTATE:
+                    self._mutate(one, change)
+                else:
+                    self._strike(what, change)
             return
         if is_here:
             one.revision = change.revision
@@ -186,6 +194,22 @@ class Strikes:
             self.interceptor.hide(hiding)
             self._hidden.append(hiding)
             self._trial.later(what.lasts_s, lambda: self._give_up(hiding))
+
+    def _mutate(self, one: _Waiting, change: Change) -> None:
+        what = one.what
+        was: Any = manifest(change.key, change.value) if change.value is not None else None
+        for name in what.field:
+            was = was.get(name) if isinstance(was, Mapping) else None
+
+        def refused() -> None:
+            one.struck = False
+
+        def take_back() -> None:
+            if one.struck:
+                self._trial.patch(what.at.subject, _nested(what.field, was), lambda: None)
+
+        self._trial.patch(what.at.subject, _nested(what.field, json.loads(what.to)), refused)
+        self._trial.later(what.lasts_s, take_back)
 
     def _see_the_past(self, what: Perturbation, revision: int) -> None:
         view = View(what.controller, self._resource(what), revision)
@@ -288,6 +312,13 @@ def _holds(found: Mapping[str, Any], point: Point) -> bool:
         if value is None if wanted == ANY else json.dumps(value, sort_keys=True) != wanted:
             return False
     return True
+
+
+def _nested(path: Sequence[str], value: object) -> dict[str, Any]:
+    """A merge patch."""
+    for name in reversed(path[1:]):
+        value = {name: value}
+    return {path[0]: value}
 
 
 def _again(controller: str, resource: str) -> str:

@@ -65,6 +65,7 @@ class Outcome:
     failed: list[str] = field(default_factory=list)
     """Properties that do not hold."""
     is_stale: bool = False
+    is_mutated: bool = False
     """For a while the controller saw what was old."""
     struck: bool = True
     """All perturbations came about."""
@@ -117,6 +118,7 @@ class Trial:
         self._steps = steps
         self._course = Course()
         self._outcome = Outcome(folder, self._course, is_stale=any(one.makes_old for one in perturbations))
+        self._outcome.is_mutated = any(one.field for one in perturbations)
         self.strikes = Strikes(perturbations, self._course, self)
         self._processes: dict[str, Process] = {}
         self._ready: dict[str, threading.Event] = {}
@@ -149,7 +151,7 @@ class Trial:
         try:
             self._start(cluster)
             outcome.begun_ns = round(cluster.now_s * SECOND_NS)
-            client = _Client(cluster, self._course)
+            client = self._client = _Client(cluster, self._course)
             for index, step in enumerate(self._steps):
                 self._do(cluster, client, index, step)
             cluster.step(project.rest_s)
@@ -360,6 +362,22 @@ class Trial:
         loop = self._session.loop_outside
         assert loop is not None
         self._soon(lambda: self._tasks.append(loop.create_task(wait())))
+
+    def patch(self, subject: Named, change: Mapping[str, Any], refused: Callable[[], object]) -> None:
+        """By the user, at once. ``refused``: told if it cannot be."""
+        driver, what = self._session.driver, f"a change of {subject}"
+        assert driver is not None
+        driver.hold(what)
+
+        def ask() -> None:
+            try:
+                self._client.do(Step("patch", subject, change=change))
+            except KemuError:
+                refused()
+            finally:
+                self._in_cluster(lambda: driver.release(what))
+
+        self._soon(threading.Thread(target=ask, name=what, daemon=True).start)
 
     def let_end(self, name: str) -> None:
         """If it ends from now on, that is no crash."""

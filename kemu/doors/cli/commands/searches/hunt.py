@@ -60,6 +60,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--pairs", action="store_true", help="then two perturbations at once: the second one in what follows the first"
     )
+    parser.add_argument(
+        "--mutations",
+        action="store_true",
+        help="then fields of what the controller reads have wrong values for a while, by another client",
+    )
     parser.add_argument("--jobs", type=parsers.count, default=0, help="trials at a time; default: one for each CPU")
     parser.add_argument(
         "--ray", metavar="ADDRESS", help="on a Ray cluster: its address, or local for one that ends with the hunt"
@@ -89,6 +94,7 @@ def command(options: argparse.Namespace) -> int:
             repetitions=options.repeat or findings.REPETITIONS,
             retries=options.retries,
             pairs=options.pairs,
+            mutations=options.mutations,
             real_s=options.time,
             jobs=jobs,
             executor=explore.cluster(options.ray, jobs, pools.LIMIT_S),
