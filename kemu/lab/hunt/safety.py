@@ -15,13 +15,14 @@ from kemu.emulated.objects import resources
 from kemu.lab.hunt.courses import Change, Course, Write, message
 from kemu.runtime.env import SECOND_NS
 
-CLAIM, MOUNT, TWINS, ALIEN, SCALED, ORPHAN, FLAPPING, FINALIZER = (
-    "claim", "mount", "twins", "alien", "scaled", "orphan", "flapping", "finalizer",
+CLAIM, MOUNT, TWINS, ALIEN, NEEDLESS, SCALED, ORPHAN, FLAPPING, FINALIZER = (
+    "claim", "mount", "twins", "alien", "needless", "scaled", "orphan", "flapping", "finalizer",
 )  # fmt: skip
 _REPLACED_NS = 10 * SECOND_NS
 """Virtual time in which a mounted object that was deleted may come again."""
 _FLIPS_LEAST = 6
 _COME_AND_GO = frozenset(("pods", "jobs", "replicasets", "events", "leases", "endpointslices", "endpoints"))
+_KEPT_ANYWAY = frozenset(("events", "leases", "endpointslices", "endpoints"))
 _SCALED_KINDS = ("statefulsets", "deployments", "replicasets")
 _OF_KUBERNETES = ("kubernetes.io/", "foregroundDeletion", "orphan")
 
@@ -37,12 +38,17 @@ class Harm:
     text: str
     lasts: bool = True
     """Nobody made it good."""
+    by: str = ""
+    """The key of another object by whose change it happened."""
 
 
 def harms(course: Course, begun_ns: int, end_ns: int, stable_ns: int) -> list[Harm]:
     """In the order of time. ``stable_ns``: the time before the end in which all has to stand still."""
     found = _World(course, begun_ns).harms()
-    found += _aliens(course, begun_ns)
+    aliens = list(_aliens(course, begun_ns))
+    found += aliens
+    told = {(one.key, one.time_ns) for one in aliens}
+    found += [one for one in _needless(course, begun_ns) if (one.key, one.time_ns) not in told]
     found += _orphans(course, end_ns)
     found += _flapping(course, begun_ns, end_ns - stable_ns)
     return sorted(found, key=lambda one: one.time_ns)
@@ -212,6 +218,19 @@ def _aliens(course: Course, begun_ns: int) -> Iterator[Harm]:
         yield Harm(ALIEN, write.key, write.time_ns, text)
 
 
+def _needless(course: Course, begun_ns: int) -> Iterator[Harm]:
+    """What a controller deleted, and what had to be made anew: it was wanted. What was too much does not come again."""
+    deletes = [one for one in course.writes if one.verb == "delete" and one.status < 300 and one.time_ns >= begun_ns]
+    for write in deletes:
+        if resources.plural_of(write.key) in _KEPT_ANYWAY:
+            continue
+        for change in course.changes:
+            if change.key == write.key and change.is_new and change.revision > write.revision:
+                text = f"{write.controller} deletes {course.named(write.key)}, which is wanted and has to be made anew"
+                yield Harm(NEEDLESS, write.key, write.time_ns, text)
+                break
+
+
 def _orphans(course: Course, end_ns: int) -> Iterator[Harm]:
     """What says in the end that it belongs to objects that are all gone."""
     found = {key: message(key, value).metadata for key, value in course.values.items()}
@@ -306,7 +325,7 @@ def unfinished(course: Course, begun_ns: int, references: Sequence[Mapping[str, 
                 lasts = key in course.values
                 who = f"{course.named(ending.key)} is gone"
                 text = f"{who} before {course.named(key)} is, for which its finalizer had to wait"
-                yield Harm(FINALIZER, key, ending.time_ns, text, lasts)
+                yield Harm(FINALIZER, key, ending.time_ns, text, lasts, ending.key)
 
 
 def _was_there(course: Course, key: str, time_ns: int) -> bool:
