@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from kemu.runtime.env import SECOND_NS
 
 _PAST = {"create": "created", "update": "wrote", "patch": "changed", "delete": "deleted"}
 _REFUSED = (CONFLICT, REFUSE)
+_DELETIONS = ("claim", "mount", "alien", "needless")
 _NAMED_FIELDS = 2
 _MOST_TEXT = 40
 _AFTER_NS = SECOND_NS // 10
@@ -99,6 +101,7 @@ def differing(known: Change, last: Change) -> tuple[str, str]:
     if "deletionTimestamp" in now["metadata"] and "deletionTimestamp" not in was["metadata"]:
         return "", " (it was being deleted)"
     found = list(states.differences(states.fields_of(was, {}), states.fields_of(now, {})))
+    found = [one for one in found if not one.path.endswith("].type")]
     found.sort(key=lambda one: (one.path.startswith("status"), one.path.startswith("metadata"), len(one.path)))
     found = found[:_NAMED_FIELDS]
     if not found:
@@ -115,6 +118,8 @@ def _fatal(course: Course, own: Sequence[Write], reference: Outcome, symptom: Sy
         return None
     key = symptom.by or symptom.key
     alike = [one for one in own if one.key == key] if key else []
+    if symptom.what in _DELETIONS:
+        alike = [one for one in alike if one.verb == "delete"] or alike
     if symptom.by:  # the write that let it go
         return next((one for one in alike if abs(one.time_ns - symptom.time_ns) <= _AFTER_NS), None)
     if symptom.what == "surplus":
@@ -123,7 +128,8 @@ def _fatal(course: Course, own: Sequence[Write], reference: Outcome, symptom: Sy
     if alike:
         until = [one for one in alike if symptom.time_ns < 0 or one.time_ns <= symptom.time_ns + _AFTER_NS]
         if until:
-            return until[-1]
+            at_ns = symptom.time_ns if symptom.time_ns >= 0 else 1 << 62
+            return min(until, key=lambda one: abs(one.time_ns - at_ns))
     extra = [one for one in _extra(course, own, reference) if one.time_ns >= struck_ns]
     verbs = {"created": ("create",), "surplus": ("create",), "deleted": ("delete",)}.get(symptom.what)
     same_kind = [one for one in extra if course.named(one.key).kind == symptom.subject]
@@ -250,7 +256,10 @@ def _take(made: Counter[tuple[str, str]], write: Write, reference: Outcome) -> b
 
 
 def _leaf(path: str) -> str:
-    """The end of a path, enough to know it by."""
+    """The end of a path, enough to know it by; of a condition its type."""
+    condition = re.search(r"onditions\[(.+)\]\.status$", path)
+    if condition:
+        return condition[1]
     parts = path.split(".")
     return path if len(parts) < 3 else ".".join(parts[-2:]) if len(parts[-1]) < 4 else parts[-1]
 

@@ -20,7 +20,7 @@ _MOST_OBJECTS = 3
 _MOST_CHANGES = 5
 """Of one object that are shown, beside those that matter."""
 _MOST_TEXT = 26
-_MOST_TITLE = 32
+_MOST_TITLE, _MOST_HEAD = 32, 76
 _LATE_NS = SECOND_NS // 2
 """News that come later than that are late."""
 _AT_ONCE_NS = SECOND_NS // 5
@@ -43,7 +43,7 @@ def alone(shown: Diagram, plan: Plan, cause: Cause, symptoms: Sequence[Symptom])
     words = [(line, "bad") for line in textwrap.wrap(_sentence(cause.text), _LETTERS, break_on_hyphens=False)]
     told = f"Perturbation: {perturbations.shown(plan)}."
     words += [(line, "faint") for line in textwrap.wrap(told, _LETTERS, break_on_hyphens=False)]
-    title = textwrap.shorten(symptoms[0].text, _LETTERS, placeholder=" …")
+    title = textwrap.shorten(symptoms[0].text, _MOST_HEAD, placeholder=" …")
     return svgs.page(title, [_panel(shown)], words)
 
 
@@ -226,7 +226,13 @@ class _Drawing:
         named = self._course.named(change.key)
         for time_ns, place in self._outcome.deeds:
             step = self._steps[place] if place < len(self._steps) else None
-            if step is not None and 0 <= change.time_ns - time_ns <= _AT_ONCE_NS and _concerns(step, named):
+            is_deletion = change.value is None or "deleted" in self._said(change)
+            if (
+                step is not None
+                and (step.what == "delete") == is_deletion
+                and 0 <= change.time_ns - time_ns <= _AT_ONCE_NS
+                and _concerns(step, named)
+            ):
                 return step.what
         return ""
 
