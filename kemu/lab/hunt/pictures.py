@@ -90,7 +90,10 @@ class _Drawing:
                 text = (
                     f"sees {_what(course.named(each.key))} as of change {each.known.nth}" if each.known else "sees none"
                 )
-                at_ns = cause.write.time_ns - 1
+                made = [
+                    one for one in course.changes if one.key == cause.write.key and one.revision <= cause.write.revision
+                ]
+                at_ns = min([cause.write.time_ns, *(one.time_ns for one in made[-1:])]) - 1
                 found.marks.append(Mark(at_ns, self._next(), column, text, True, 0, ()))
         key = course.key(self._plan[0].at.subject)
         if cause.write is None and key in self._columns:
