@@ -149,6 +149,11 @@ class ApiServers:
         "envtest-assets, where nothing acts on them.",
         REFUSE,
     )
+    removed_betas: bool = setting(
+        Switch(),
+        "Serve policy/v1beta1 and batch/v1beta1, and take CustomResourceDefinitions of v1beta1 from manifests.",
+        False,
+    )
     services: dict[str, int] = setting(
         MapOf(Whole(1, 65535)),
         "Ports of this machine where processes listen for webhooks' Services, by NAMESPACE/NAME.",

@@ -146,11 +146,11 @@ class Gateway:
                 return await monitoring.indicators(self._backends)
             if self._settings.accounts is not None and (found := discoveries.issuer(request, self._settings.accounts)):
                 return found
-            document = await discoveries.document(request, backend)
+            document = await discoveries.document(request, backend, self._settings.removed_betas)
             if document.status == 404 and await self._is_elsewhere(request, backend):
                 return responses.text(503, "service unavailable\n")
             return document
-        row = _row(path) or await custom.find(backend, path)
+        row = self._row(path) or await custom.find(backend, path)
         if row is None:
             if await self._is_elsewhere(request, backend):
                 return responses.text(503, "service unavailable\n")
@@ -184,6 +184,13 @@ class Gateway:
             # Found before any API server was asked. Who has no right is told that first.
             await call.require(info.verb, _part(path))
             raise
+
+    def _row(self, path: Path) -> Resource | None:
+        if self._settings.removed_betas:
+            found = calls.REMOVED_BY_URL.get((f"{path.group}/{path.version}", path.resource))
+            if found is not None:
+                return found
+        return _row(path)
 
     async def _is_elsewhere(self, request: Request, backend: Backend) -> bool:
         """Whether an APIService says that another server answers, which none here can reach (``proxyHandler``)."""

@@ -63,13 +63,15 @@ def issuer(request: Request, tokens: Tokens) -> Response | None:
     return None
 
 
-async def document(request: Request, backend: Backend) -> Response:
+async def document(request: Request, backend: Backend, removed_betas: bool = False) -> Response:
     """Raises :class:`kemu.errors.NotAcceptable` for a document of discovery in a form that the server does not have."""
     path = request.path.rstrip("/")
     if path in _AGGREGATED:
         media = _aggregated_form(request)
         if media:
-            body, tag = _aggregated(path, await custom.versions(backend) if path == "/apis" else (), media)
+            body, tag = _aggregated(
+                path, await custom.versions(backend) if path == "/apis" else (), media, removed_betas
+            )
             return _tagged(request, f"{media};{aggregated.PARAMETERS}", body, tag)
     if path == "/api":
         body = documents.text(legacy.api_versions(request.headers.get("host", "")))
@@ -83,7 +85,7 @@ async def document(request: Request, backend: Backend) -> Response:
         swagger = openapi.swagger(definitions)
         return _tagged(request, negotiation.JSON, swagger, tag_of(swagger))
     else:
-        body = _legacy(path, () if path.startswith("/api/") else await custom.versions(backend))
+        body = _legacy(path, () if path.startswith("/api/") else await custom.versions(backend), removed_betas)
     if not body:
         return responses.text(404, "404 page not found\n")
     if not path:
@@ -105,9 +107,9 @@ def is_unknown_group(path: Path) -> bool:
 
 
 @lru_cache(1024)
-def _legacy(path: str, of_custom: tuple[Version, ...]) -> bytes:
+def _legacy(path: str, of_custom: tuple[Version, ...], removed_betas: bool) -> bytes:
     """Empty: there is no such document."""
-    served = catalogue.with_custom(of_custom)
+    served = catalogue.with_custom(of_custom, removed_betas)
     parts = path.strip("/").split("/")
     found: dict[str, Any] | None = None
     if path == "":
@@ -126,9 +128,9 @@ def _legacy(path: str, of_custom: tuple[Version, ...]) -> bytes:
 
 
 @lru_cache(24)
-def _aggregated(path: str, of_custom: tuple[Version, ...], media: str) -> tuple[bytes, str]:
+def _aggregated(path: str, of_custom: tuple[Version, ...], media: str, removed_betas: bool) -> tuple[bytes, str]:
     """The document, and the tag that all its forms share."""
-    found = _AGGREGATED[path](catalogue.with_custom(of_custom))
+    found = _AGGREGATED[path](catalogue.with_custom(of_custom, removed_betas))
     body = documents.text(found) + b"\n"
     tag = tag_of(body)
     if media == negotiation.YAML:

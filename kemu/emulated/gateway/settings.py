@@ -69,6 +69,8 @@ class Settings:
     """Whether containers do what their commands say."""
     handlers: Handlers = field(default_factory=Handlers)
     """Functions that answer for containers."""
+    removed_betas: bool = False
+    """Whether betas are served that Kubernetes has removed."""
     max_watches: int = 10_000
     """Most watches of one user."""
     deliveries: Deliveries | None = None

@@ -11,9 +11,10 @@ spec:
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -46,6 +47,8 @@ T = TypeVar("T")
 KIND = "Hunt"
 WITHIN_S = 300.0
 """Virtual time in which what a step waits for has to come about."""
+STABLE_S = 20.0
+"""Virtual time before the end in which nothing may change any more."""
 READY_S = 30.0
 """Real time in which a controller has to be ready."""
 
@@ -104,12 +107,14 @@ _CONTROLLER = Record(
         "name": Key(NAME, "Its name.", required=True),
         "command": Key(
             ListOf(_TEXT, 1),
-            "What starts it. {kubeconfig}, {folder} (of the trial), {here} (where this file is) and {python} (that of "
-            "kemu) are replaced.",
+            "What starts it. {kubeconfig}, {folder} (of the trial), {here} (where this file is), {operators} (those "
+            "of scripts/operators), {port} (a free one, the same for all) and {python} (that of kemu) are replaced.",
             required=True,
         ),
         "env": Key(MapOf(Text(".*")), "Its environment, beside that of kemu; the same is replaced."),
         "directory": Key(_TEXT, "Where it runs, beside this file; where this file is."),
+        "clock": Key(Text("python", "python"), "Whose sleeps and timers pass in virtual time: python."),
+        "replicas": Key(Whole(1), "How many of it there are, of which one leads; 1 or 2."),
         "ready": Key(
             Record({"log": Key(_PATTERN, "A line that it prints when it works.", required=True)}),
             "When it works; by default as soon as it has asked for something.",
@@ -123,6 +128,9 @@ _HUNT = Record(
                 {
                     "nodes": Key(Whole(1), "How many nodes it has; 3."),
                     "manifests": Key(ListOf(_TEXT), "Files and folders of objects that are there from the start."),
+                    "removedBetas": Key(
+                        Switch(), "Old operators find the betas that they ask for: kemu up --removed-betas."
+                    ),
                     "set": Key(Free(), "Values of a scenario, by paths below its spec."),
                 }
             ),
@@ -143,6 +151,7 @@ _HUNT = Record(
             "Fields whose values say nothing.",
         ),
         "settle": Key(POSITIVE_SECONDS, "Real time without a word after which controllers have reacted; 20ms."),
+        "stable": Key(SECONDS, "Virtual time before the end in which nothing may change any more; 20s."),
         "rest": Key(SECONDS, "Virtual time after the last step until the end; 2m."),
     }
 )
@@ -158,6 +167,11 @@ _FILE = Record(
 )
 
 
+SECOND = "-2"
+"""What the name of a controller's second replica ends with."""
+_MOST_REPLICAS = 2
+
+
 @dataclass(frozen=True)
 class Controller:
     name: str
@@ -166,6 +180,10 @@ class Controller:
     directory: str = ""
     ready: str = ""
     """A regular expression of a line; empty: it is ready when it asks for something."""
+    clock: str = ""
+    """``python``: its timers are in virtual time by :mod:`kemu.lab.hunt.clocks`."""
+    stands_by: bool = False
+    """It waits for the lease of another one, which has its name without :data:`SECOND`."""
 
 
 @dataclass(frozen=True)
@@ -236,10 +254,18 @@ class Project:
     ignored: tuple[Ignored, ...] = ()
     settle_s: float = 0.02
     rest_s: float = 120.0
+    stable_s: float = STABLE_S
 
     @property
     def here(self) -> Path:
         return self.file.absolute().parent
+
+
+def operators() -> Path:
+    """Where scripts/operators puts operators."""
+    stated = os.environ.get("KEMU_OPERATORS")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(stated) if stated else cache / "kemu-tools" / "operators"
 
 
 def load(file: Path) -> Project:
@@ -269,7 +295,12 @@ class _Loading:
             for index, each in enumerate(_valid(spec.get("steps"), none))
             if each is not INVALID
         ]
-        controllers = [self._controller(each) for each in _valid(spec.get("controllers"), none) if _is_started(each)]
+        controllers = [
+            one
+            for index, each in enumerate(_valid(spec.get("controllers"), none))
+            if _is_started(each)
+            for one in self._replicas(self._controller(each), each, index)
+        ]
         names = [each.name for each in controllers]
         for index, name in enumerate(names):
             if name in names[:index]:
@@ -284,11 +315,12 @@ class _Loading:
             tuple(each for each in steps if each is not None),
             cluster.get("nodes", 3),
             tuple(manifests),
-            cluster.get("set", {}),
+            {**cluster.get("set", {}), **({"apiServers.removedBetas": True} if cluster.get("removedBetas") else {})},
             tuple(spec.get("properties", ())),
             tuple(Ignored(each["path"], each.get("kind", "")) for each in spec.get("ignore", ())),
             spec.get("settle", 0.02),
             spec.get("rest", 120.0),
+            spec.get("stable", min(STABLE_S, spec.get("rest", STABLE_S))),
         )
 
     def _manifests(self, stated: Sequence[str]) -> list[Path]:
@@ -296,9 +328,11 @@ class _Loading:
         for index, name in enumerate(stated):
             if name is INVALID:
                 continue
-            if not (self._here / name).exists():
-                self._report.add(("spec", "cluster", "manifests", index), f"there is no {name} beside this file")
-            found.append(self._here / name)
+            place = self._here / name.replace("{operators}", str(operators()))
+            if not place.exists():
+                hint = "scripts/operators builds operators" if "{operators}" in name else ""
+                self._report.add(("spec", "cluster", "manifests", index), f"there is no {place}", hint)
+            found.append(place)
         return found
 
     def _controller(self, stated: Mapping[str, Any]) -> Controller:
@@ -309,7 +343,15 @@ class _Loading:
             stated.get("env", {}),
             stated.get("directory", ""),
             _valid(ready.get("log"), ""),
+            _valid(stated.get("clock"), ""),
         )
+
+    def _replicas(self, one: Controller, stated: Mapping[str, Any], index: int) -> list[Controller]:
+        count = _valid(stated.get("replicas"), 1)
+        if count > _MOST_REPLICAS:
+            self._report.add(("spec", "controllers", index, "replicas"), "at most 2: one leads, the other one waits")
+        # Who waits for a lease may never print that it works.
+        return [one, replace(one, name=f"{one.name}{SECOND}", ready="", stands_by=True)] if count > 1 else [one]
 
     def _step(self, stated: Mapping[str, Any], path: documents.Path) -> Step | None:
         what = next((key for key in _ANY_STEP if key in stated), "")

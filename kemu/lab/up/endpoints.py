@@ -97,6 +97,7 @@ class Endpoint:
             deliveries=deliveries,
             programs=scenario.programs,
             handlers=handlers,
+            removed_betas=scenario.api_servers.removed_betas,
         )
         gateway = Gateway(dial, clock, settings)
         self.layer = Layer(gateway, time, authenticator, listener.revisions, on_strike)

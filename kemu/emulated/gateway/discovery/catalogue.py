@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from kemu.emulated.objects import events, resources
 from kemu.emulated.objects.kinds import autoscalers
+from kemu.emulated.objects.kinds.removed_betas import BUDGETS, CRON_JOBS
 from kemu.emulated.objects.resources import Resource
 
 ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -199,11 +200,11 @@ def _entry(row: Resource) -> Entry:
     )
 
 
-def with_custom(custom: tuple[Version, ...]) -> tuple[Version, ...]:
+def with_custom(custom: tuple[Version, ...], removed_betas: bool = False) -> tuple[Version, ...]:
     """Those of kemu's own kinds and those of custom ones, in the order of groups."""
+    own = versions(removed_betas)
     if not custom:
-        return versions()
-    own = versions()
+        return own
     last = tuple(one for one in own if one.group in _AFTER_CUSTOM)
     return (*(one for one in own if one.group not in _AFTER_CUSTOM), *custom, *last)
 
@@ -216,12 +217,13 @@ _OLD = ("autoscaling/v1",)
 """Versions that come after the others of their group."""
 
 
-@lru_cache(1)
-def versions() -> tuple[Version, ...]:
-    """Groups and versions with what they hold, the preferred ones first."""
+@lru_cache(2)
+def versions(removed_betas: bool = False) -> tuple[Version, ...]:
+    """Groups and versions with what they hold, the preferred ones first. ``removed_betas``: also those."""
     found: dict[str, list[Entry]] = {api_version: list(entries) for api_version, entries in _POSTED.items()}
     found["metrics.k8s.io/v1beta1"] = list(_METRICS)
-    for row in (*resources.RESOURCES, events.ROW, autoscalers.ROW):
+    removed = (BUDGETS, CRON_JOBS) if removed_betas else ()
+    for row in (*resources.RESOURCES, events.ROW, autoscalers.ROW, *removed):
         found.setdefault(row.api_version, []).append(_entry(row))
     made = []
     for api_version, entries in found.items():

@@ -1,6 +1,7 @@
 """Requests about objects in another form than the one that is stored, as requests about the stored ones.
 
-Events of events.k8s.io are stored as those of the core group, autoscalers of autoscaling/v1 as those of v2.
+Events of events.k8s.io are stored as those of the core group, autoscalers of autoscaling/v1 as those of v2. Removed
+betas are served only where somebody wants them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -17,11 +18,12 @@ from kemu.emulated.gateway.requests import bodies, documents, negotiation
 from kemu.emulated.gateway.requests.bodies import Body
 from kemu.emulated.objects import events
 from kemu.emulated.objects.conversion import sizes
-from kemu.emulated.objects.kinds import autoscalers
+from kemu.emulated.objects.kinds import autoscalers, removed_betas
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import BadRequest
 from kemu.messages.v1 import api_pb2
 
+_T = TypeVar("_T")
 _TERM = re.compile(r"(?P<field>[^=!,]+)(?P<rest>[^,]*)")
 
 
@@ -70,30 +72,54 @@ class OtherForm:
         return _TERM.sub(lambda term: self.selected(term["field"]) + term["rest"], text)
 
 
-FORMS: dict[tuple[str, str], OtherForm] = {
-    (form.row.api_version, form.row.plural): form
-    for form in (
-        OtherForm(
-            events.ROW,
-            events.STORED,
-            events.shown,
-            events.stored,
-            events.renamed,
-            events.renamed_operation,
-            events.selected,
-        ),
-        OtherForm(
-            autoscalers.ROW,
-            autoscalers.STORED,
-            autoscalers.shown,
-            autoscalers.stored,
-            autoscalers.renamed,
-            autoscalers.renamed_operation,
-        ),
-    )
-}
+_SERVED = (
+    OtherForm(
+        events.ROW,
+        events.STORED,
+        events.shown,
+        events.stored,
+        events.renamed,
+        events.renamed_operation,
+        events.selected,
+    ),
+    OtherForm(
+        autoscalers.ROW,
+        autoscalers.STORED,
+        autoscalers.shown,
+        autoscalers.stored,
+        autoscalers.renamed,
+        autoscalers.renamed_operation,
+    ),
+)
+
+
+def _as_it_is(found: _T) -> _T:
+    return found
+
+
+_REMOVED = (
+    OtherForm(
+        removed_betas.BUDGETS,
+        removed_betas.BUDGETS_STORED,
+        removed_betas.shown_budget,
+        removed_betas.stored_budget,
+        removed_betas.renamed_budget,
+        _as_it_is,
+    ),
+    OtherForm(
+        removed_betas.CRON_JOBS,
+        removed_betas.CRON_JOBS_STORED,
+        _as_it_is,
+        _as_it_is,
+        removed_betas.renamed_cron_job,
+        _as_it_is,
+    ),
+)
+FORMS = {(form.row.api_version, form.row.plural): form for form in (*_SERVED, *_REMOVED)}
 """By API version and plural."""
-ROWS = tuple(form.row for form in FORMS.values())
+ROWS = tuple(form.row for form in _SERVED)
+REMOVED = tuple(form.row for form in _REMOVED)
+"""Of removed betas."""
 
 
 def of(row: Resource) -> OtherForm | None:

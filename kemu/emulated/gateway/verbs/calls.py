@@ -24,6 +24,8 @@ BY_URL: dict[tuple[str, str], Resource] = {
     (row.api_version, row.plural): row for row in (*resources.RESOURCES, *other_forms.ROWS)
 }
 """By API version and plural."""
+REMOVED_BY_URL = {(row.api_version, row.plural): row for row in other_forms.REMOVED}
+"""The same of removed betas."""
 
 
 class Call(NamedTuple):

@@ -263,7 +263,8 @@ class _Loading:
         self.any_pod = any_pod
         self.resolved = documents.copy(document.data)
         self.files = manifest_files.ManifestFiles(
-            file.parent, _stated(document.data, "unsimulated"), _stated(document.data, "controllers")
+            file.parent,
+            *(_stated(document.data, key) for key in ("unsimulated", "controllers", "apiServers")),
         )
         """What stands in files that the scenario names."""
         self._node_names: list[tuple[str, Path]] = []

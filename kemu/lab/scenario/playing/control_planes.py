@@ -169,6 +169,7 @@ def _problems(scenario: Scenario) -> Iterator[str]:
     for is_set, key in (
         (servers.cache_lag_ns, "cacheLag"),
         (servers.most_events, "mostEvents"),
+        (servers.removed_betas, "removedBetas"),
         (servers.queue_length_limit is not None, "queueLengthLimit"),
         (servers.limited_resources, "limitedResources"),
         (servers.bind_check != bind_checks.NONE, "bindCheck"),

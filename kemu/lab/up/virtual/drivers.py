@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.emulated.gateway.deliveries import Deliveries
+from kemu.emulated.gateway.limits.connections import Heard
 from kemu.errors import KemuError
 from kemu.lab.up.callers import Caller
 from kemu.lab.up.virtual import conditions, inputs
@@ -40,10 +41,12 @@ REACTION_S = 0.02
 """Virtual time that may pass before a client that has been told something could have reacted."""
 SETTLE_S = 0.02
 """Real time without a word from outside after which clients are taken to have reacted."""
-_TURNS = 8
+_TURNS = 12
 """Turns of the loop outside from the bytes of a request to what it asks for."""
 BUSY_S = 0.003
 """Real time between two looks at clients that are at work."""
+LEAST_S, LOOK_S = 0.001, 0.002
+"""Real time that clients have to wake up, where it is known whether they are at work; and between two looks at them."""
 RESTLESS_S, RESTLESS_TIMES = 5.0, 20
 """Real time that a second of virtual time may take because clients react: so long at least, and so many times the time
 without a word that is asked of them. Clients that go on for longer never fall silent."""
@@ -121,6 +124,8 @@ class Driver:
         self.restless_s = RESTLESS_S
         self.is_busy: Callable[[], bool] = lambda: False
         """Whether a client is known to be at work, however long it has been silent."""
+        self.rest_s: Callable[[], float | None] | None = None
+        """Real time for which clients are known to do nothing by themselves. None: it is not known, or never."""
         self.failure: BaseException | None = None
         self.record = record
         self._pending: list[tuple[Input, Hearer]] = []
@@ -479,24 +484,47 @@ class Driver:
             self._lose_patience(now)
             return True
         left_s = self._heard_at + self.settle_s - now
+        if left_s > 0 and not self._pending and await self._is_asleep():
+            return True
         if left_s <= 0:
-            if not self.is_busy() and await self._has_nothing_come():
+            if await self._is_silent():
                 return True
             left_s = BUSY_S
         if self._pending:
             return False
         try:
-            await asyncio.wait_for(self._wake.wait(), left_s)
+            await asyncio.wait_for(self._wake.wait(), left_s if self.rest_s is None else min(left_s, LOOK_S))
         except TimeoutError:
-            return not self.is_busy() and await self._has_nothing_come()
+            if time.monotonic() < self._heard_at + self.settle_s:
+                return False
+            return await self._is_silent()
         return False
+
+    async def _is_silent(self) -> bool:
+        """Whether no client is at work, nor gets to work by what the loop outside does first: that accepts connections
+        and shakes hands, of which nobody hears."""
+        return not self.is_busy() and await self._has_nothing_come() and not self.is_busy()
+
+    async def _is_asleep(self) -> bool:
+        """Whether clients are known to have reacted: they do nothing by themselves for as long as they would be waited
+        for, on two looks between which they would have woken up."""
+        for look in range(2):
+            now = time.monotonic()
+            if now - self._heard_at < LEAST_S:
+                return False
+            rest_s = None if self.rest_s is None else self.rest_s()
+            if rest_s is None or rest_s <= self._heard_at + self.settle_s - now:
+                return False
+            if look == 0 and not await self._has_nothing_come():
+                return False
+        return not self._pending
 
     async def _has_nothing_come(self) -> bool:
         """Whether the loop outside has heard of nothing, also not of what came while this process had no core."""
-        heard_at = self._heard_at
+        heard_at, times = self._heard_at, Heard.times
         for _ in range(_TURNS):
             await asyncio.sleep(0)
-        return not self._pending and self._heard_at == heard_at
+        return not self._pending and self._heard_at == heard_at and Heard.times == times
 
     def _lose_patience(self, now: float) -> None:
         """Time goes on without whoever has not fallen silent."""

@@ -100,6 +100,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="functions exec, attach and port_forward, which answer kubectl in the place of all containers for which "
         "lives names none",
     )
+    parser.add_argument(
+        "--removed-betas",
+        action="store_true",
+        help="also serve policy/v1beta1 and batch/v1beta1, for old operators, and take CustomResourceDefinitions of "
+        "v1beta1 from --manifests",
+    )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on; default: 127.0.0.1")
     parser.add_argument("--port", type=parsers.whole_number, default=0, metavar="N", help="default: any that is free")
     parser.add_argument(
@@ -290,6 +296,8 @@ def _scenario(options: argparse.Namespace) -> Any:
         # It is not known beforehand what clients do, so that heartbeats must be messages.
         settings.setdefault("heartbeats", "exact")
     settings["apiServers.webhooks"] = "call"
+    if options.removed_betas:
+        settings["apiServers.removedBetas"] = True
     if options.service:
         settings["apiServers.services"] = dict(options.service)
     if options.chaos is not None:

@@ -1,4 +1,5 @@
-"""The protocol of exec and attach over WebSockets: a byte for the channel, then what goes over it.
+"""The protocol of exec and attach over WebSockets: a byte for the channel, then what goes over it. Over SPDY the
+channels are streams (:mod:`spdy`).
 
 Mirrors ``remotecommand`` of apimachinery and ``wsstream`` of apiserver: ``v5.channel.k8s.io`` (a client can close its
 standard input), ``v4.channel.k8s.io`` (the exit code as a Status) and ``channel.k8s.io``.
@@ -10,9 +11,9 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from kemu.emulated.gateway.answers.websockets import NORMAL, PIECE_BYTES, WebSocket
+from kemu.emulated.gateway.answers.websockets import NORMAL, PIECE_BYTES
 from kemu.emulated.gateway.handlers import Handler
 
 log = logging.getLogger(__name__)
@@ -24,12 +25,20 @@ _UNREAD_PIECES = 64
 """Messages of standard input that may wait for a handler; then the client has to wait."""
 
 
+class Socket(Protocol):
+    """Messages in both directions."""
+
+    async def receive(self) -> bytes | None: ...
+    async def send(self, data: bytes) -> None: ...
+    async def close(self, code: int = NORMAL) -> None: ...
+
+
 class CommandSession:
     """A session of exec or attach (:class:`kemu.emulated.gateway.handlers.Session`)."""
 
     def __init__(
         self,
-        socket: WebSocket,
+        socket: Socket,
         protocol: str | None,
         streams: tuple[bool, bool, bool, bool],
         pod: Mapping[str, Any],

@@ -30,7 +30,7 @@ LAST_WORDS_S = 3.0
 """For which what a container printed last still comes to who is attached to it."""
 LOOK_EVERY_S = 1.0
 """How often it is looked whether the container is still there, in real time."""
-SPDY = "containers of this cluster are reached over WebSockets: by kubectl v1.31 or later, or a client that speaks them"
+SPDY = "ports of this cluster are forwarded over WebSockets: by kubectl v1.31 or later, or a client that speaks them"
 SIMULATED = "the containers of this cluster are simulated, and no handler answers for this one (kemu up --handlers)"
 
 
@@ -86,18 +86,19 @@ async def _command(call: Call, sessions: Sessions, kind: str) -> Response:
             raise not_implemented(SIMULATED)
         console = consoles.Console(call, sessions.places, pod, container)
         handler = console.run if kind == handlers.EXEC else _attached(call, console, pod, container)
-    if not websockets.is_asked(call.request.headers):
-        raise not_implemented(SPDY)
     sessions.check(call.request.user.name)
-    protocol = websockets.protocol_of(call.request.headers, commands.PROTOCOLS)
+    has_spdy = spdy.is_asked(call.request.headers)
+    protocol = commands.V5 if has_spdy else websockets.protocol_of(call.request.headers, commands.PROTOCOLS)
     answering = handler
 
-    async def serve(socket: WebSocket) -> None:
+    async def serve(socket: commands.Socket) -> None:
         session = commands.CommandSession(socket, protocol, wanted, convert.to_json(pod), container.name, command)
         with sessions.one_of(call.request.user.name):
             ends_within_s = LAST_WORDS_S if kind == handlers.ATTACH else 0.0
             await commands.serve(session, answering, _ended(call, pod, container), ends_within_s)
 
+    if has_spdy:
+        return spdy.switching(call.request, wanted, serve)
     return websockets.switching(call.request, protocol, serve)
 
 

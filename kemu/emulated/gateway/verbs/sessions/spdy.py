@@ -1,22 +1,26 @@
-"""SPDY/3.1 inside of a WebSocket, as kubectl port-forward speaks it: a pair of streams, data and errors, for each
-connection.
+"""SPDY/3.1: inside of a WebSocket, as kubectl port-forward speaks it, with a pair of streams, data and errors, for each
+connection; and by itself for exec and attach, as client-go before 0.30 speaks it, with a stream for each channel.
 
-Only what clients of Kubernetes use: they open streams, send, and close. Mirrors ``portforward/httpstream.go`` of the
-kubelet.
+Only what clients of Kubernetes use: they open streams, send, and close. Mirrors ``portforward/httpstream.go`` and
+``remotecommand/httpstream.go`` of the kubelet.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import struct
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from kemu.emulated.gateway.answers.websockets import NORMAL, PROTOCOL_ERROR, WebSocket
-from kemu.emulated.gateway.verbs.sessions import ports
+from kemu.emulated.gateway.answers.websockets import NORMAL, PROTOCOL_ERROR, Switching, WebSocket
+from kemu.emulated.gateway.limits.upgrades import Upgraded
+from kemu.emulated.gateway.requests.messages import Request
+from kemu.emulated.gateway.verbs.sessions import commands, ports
 from kemu.emulated.gateway.verbs.sessions.ports import Find, PortSession
+from kemu.errors import BadRequest
 
 TUNNEL = "SPDY/3.1+portforward.k8s.io"
 _VERSION = 0x8003
@@ -48,6 +52,11 @@ _DICTIONARY = b"".join(len(word).to_bytes(4, "big") + word.encode() for word in 
 """Of the compression of headers, as the draft of SPDY/3 prints it."""
 
 
+UPGRADE = "SPDY/3.1"
+_CHANNELS = ("stdin", "stdout", "stderr", "error", "resize")
+"""Types of streams, by the channels of :mod:`commands`."""
+
+
 class Broken(Exception):
     """What came is no SPDY."""
 
@@ -58,10 +67,15 @@ class _Stream:
     session: PortSession | None = None
 
 
+class _Socket(Protocol):
+    async def receive(self) -> bytes | None: ...
+    async def send(self, data: bytes) -> None: ...
+
+
 class Frames:
     """Frames in both directions."""
 
-    def __init__(self, socket: WebSocket) -> None:
+    def __init__(self, socket: _Socket) -> None:
         self._socket = socket
         self._inflate = zlib.decompressobj(zdict=_DICTIONARY)
         self._deflate = zlib.compressobj(zdict=_DICTIONARY)
@@ -216,3 +230,110 @@ class _Connections:
         stream = self._streams.get(number)
         if stream is not None and stream.session is not None:
             await stream.session.feed(b"")
+
+
+# Exec and attach
+
+
+def is_asked(headers: Mapping[str, str]) -> bool:
+    return headers.get("upgrade", "").strip().lower() == UPGRADE.lower()
+
+
+def switching(
+    request: Request, wanted: tuple[bool, bool, bool, bool], serve: Callable[[Channels], Awaitable[None]]
+) -> Switching:
+    """``wanted``: whether there are to be standard input, output, error, and a terminal. Raises BadRequest."""
+    offered = [each.strip() for each in request.headers.get("x-stream-protocol-version", "").split(",")]
+    if request.upgrade is None or commands.V4 not in offered:
+        raise BadRequest(f"unable to upgrade: {UPGRADE} is spoken with the protocol {commands.V4} alone")
+    answered = [
+        (b"connection", b"Upgrade"),
+        (b"upgrade", UPGRADE.encode()),
+        (b"x-stream-protocol-version", commands.V4.encode()),
+    ]
+
+    async def with_channels(stream: Upgraded) -> None:
+        channels = Channels(stream)
+        if await channels.open(wanted):
+            await serve(channels)
+
+    return Switching(request.upgrade, answered, with_channels)
+
+
+class Channels:
+    """Streams as messages of :mod:`commands`: a byte for the channel, then data."""
+
+    def __init__(self, stream: Upgraded) -> None:
+        self._frames = Frames(_Plain(stream))
+        self._numbers: dict[int, int] = {}
+        """Of streams, by channel."""
+
+    async def open(self, wanted: tuple[bool, bool, bool, bool]) -> bool:
+        """Until the client has opened all streams that it needs; False: it has not."""
+        stdin, stdout, stderr, tty = wanted
+        channels = [commands.ERROR]
+        chosen = ((stdin, commands.STDIN), (stdout, commands.STDOUT), (stderr and not tty, commands.STDERR))
+        channels += [channel for is_wanted, channel in chosen if is_wanted]
+        try:
+            while not all(channel in self._numbers for channel in channels):
+                if await self._next() is None:
+                    return False
+        except Broken:
+            return False
+        return True
+
+    async def receive(self) -> bytes | None:
+        """The next message; None: the client has ended the session, or broken its rules."""
+        with contextlib.suppress(Broken):
+            while (found := await self._next()) is not None:
+                if found:
+                    return found
+        return None
+
+    async def _next(self) -> bytes | None:
+        """A message; empty: what came was none."""
+        frame = await self._frames.next()
+        if frame is None:
+            return None
+        kind, number, flags, data = frame
+        channel = next((each for each, own in self._numbers.items() if own == number), -1)
+        if kind == _SYN_STREAM:
+            name = self._frames.headers(data[10:]).get("streamtype", "")
+            if name not in _CHANNELS or _CHANNELS.index(name) in self._numbers:
+                await self._frames.reset(number)
+            else:
+                self._numbers[_CHANNELS.index(name)] = number
+                await self._frames.reply(number)
+        elif kind == _PING:
+            await self._frames.ping(data)
+        elif kind == 0 and channel >= 0:
+            if data:
+                return bytes([channel]) + data
+            if flags & _FIN and channel == commands.STDIN:
+                return bytes([commands.CLOSE, channel])
+        return b""
+
+    async def send(self, data: bytes) -> None:
+        """Raises ConnectionResetError where the client has gone."""
+        number = self._numbers.get(data[0])
+        if number is not None and len(data) > 1:
+            await self._frames.data(number, data[1:])
+
+    async def close(self, code: int = NORMAL) -> None:
+        with contextlib.suppress(ConnectionResetError):
+            for channel in (commands.STDOUT, commands.STDERR, commands.ERROR):
+                if channel in self._numbers:
+                    await self._frames.data(self._numbers[channel], b"", ends=True)
+
+
+@dataclass
+class _Plain:
+    """A connection as the socket of frames."""
+
+    stream: Upgraded
+
+    async def receive(self) -> bytes | None:
+        return await self.stream.read() or None
+
+    async def send(self, data: bytes) -> None:
+        await self.stream.write(data)

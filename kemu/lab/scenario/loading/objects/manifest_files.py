@@ -14,6 +14,7 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.fields.unsimulated import UNSIMULATED
+from kemu.emulated.objects.kinds import removed_betas
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import documents
 from kemu.emulated.settings.documents import Document, Path
@@ -43,9 +44,11 @@ _EARLY = (
 class ManifestFiles:
     """Reads the files that a scenario names, relative to itself."""
 
-    def __init__(self, beside: FilePath, unsimulated: object, controllers: object = None) -> None:
+    def __init__(
+        self, beside: FilePath, unsimulated: object, controllers: object = None, api_servers: object = None
+    ) -> None:
         """``unsimulated``: the key of the scenario: "ignore", or the kinds that are left out. ``controllers``: another
-        one: those that it names."""
+        one: those that it names. ``api_servers``: another one, which says whether removed betas are known."""
         self.acting = tuple(controllers) if isinstance(controllers, list | dict) else ()
         """The controllers that the scenario names."""
         self.documents: list[Document] = []
@@ -61,6 +64,7 @@ class ManifestFiles:
         """Custom kinds, as ``manifests.defined_by`` names them."""
         self._beside = beside
         self._unsimulated = unsimulated
+        self._takes_betas = isinstance(api_servers, dict) and api_servers.get("removedBetas") is True
 
     def sources(self, data: Json, path: Path, report: Report) -> list[Source]:
         """The objects that ``data`` stands for: itself, the items of a List, or the content of a file."""
@@ -129,6 +133,8 @@ class ManifestFiles:
     def _simulated(self, sources: Iterable[Source]) -> Iterator[Source]:
         """Without those that the scenario leaves out."""
         found = list(sources)
+        if self._takes_betas:
+            found = [(removed_betas.upgraded(data), path, report) for data, path, report in found]
         self._defined.update(manifests.defined_by(data) for data, _, _ in found)
         for data, path, report in found:
             why = self._why_skipped(data)
