@@ -127,8 +127,6 @@ def _webhook(path: str, kind: str = "Validating", *requests: Json, **more: Any) 
     return case(f"{kind.lower()} webhook {path}", [hooks(kind, hook(path, **more))], *(requests or (_CREATE,)))
 
 
-_TO_CREATE = {"url": "{url}/allow", "caBundle": "{ca}"}
-
 WEBHOOKS: list[Json] = [
     _webhook("allow", "Validating", _CREATE, put(f"{MAPS}/one", config_map()), delete(f"{MAPS}/one")),
     _webhook("warn"),

@@ -11,7 +11,7 @@ from kemu.errors import KemuError
 from kemu.lab.exploration import executions, meters, workers
 from kemu.lab.exploration.executions import Failure
 from kemu.lab.exploration.shrinking import documents, freezing, readable_holds, shrinker, trials
-from kemu.lab.exploration.shrinking.candidates import Candidate, Loading
+from kemu.lab.exploration.shrinking.candidates import Loading
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.env import MILLISECOND_NS
@@ -21,12 +21,6 @@ from kemu.runtime.runlog.frames import Entry
 from tests.exploration.shrinking_table import scenario_of
 
 MS = MILLISECOND_NS
-
-
-def candidate_of(scenario: Scenario) -> Candidate:
-    found = Loading(scenario.file).candidate(scenario.resolved, ())
-    assert found is not None
-    return found
 
 
 def lives(scenario: Scenario) -> Any:

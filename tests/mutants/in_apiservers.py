@@ -15,7 +15,6 @@ from kemu.messages.v1 import api_pb2
 from tests.mutants.planting import Decides, mutant
 
 RACE = "races/two-replicas-same-pods timing=realistic"
-LAGGING = "races/two-replicas-same-pods timing=realistic apiServers.cacheLag=300ms"
 CRASH = "chaos/apiserver-crash timing=realistic"
 
 

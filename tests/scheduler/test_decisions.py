@@ -15,7 +15,6 @@ from kemu.emulated.scheduler.framework.statuses import PENDING, Status, unresolv
 from kemu.messages.k8s import core_v1_pb2
 from tests.scheduler import objects
 
-HALF = "50m"
 NOT_HELPFUL = "0/3 nodes are available: 3 Preemption is not helpful for scheduling."
 NO_VICTIMS = "0/3 nodes are available: 3 No preemption victims found for incoming pod."
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.published.omega.jobs import BATCH, SERVICE
@@ -118,7 +117,3 @@ COUNTS = (
     *("jobs_unfinished_batch", "jobs_unfinished_service"),
 )
 """Columns that the replay gives exactly."""
-
-
-def differing_counts(ours: Mapping[str, str], published: Mapping[str, str]) -> Sequence[str]:
-    return [name for name in COUNTS if ours[name] != published[name]]

@@ -260,23 +260,6 @@ class Storage:
             txn.success.add().request_delete_range.key = key
         await self._write(self._kv.Txn, txn)
 
-    async def swap_all(self, changes: Sequence[tuple[bytes, int, bytes]]) -> int:
-        """Write all of these values if each key still has its expected revision (0: if it is absent).
-
-        Returns the new revision, or 0 when nothing was written.
-        """
-        txn = rpc_pb2.TxnRequest()
-        for key, expected, value in changes:
-            self._expect(txn, key, expected)
-            put = txn.success.add().request_put
-            put.key = key
-            put.value = value
-        response = await self._write(self._kv.Txn, txn)
-        if not response.succeeded:
-            return 0
-        self._step("after-commit")
-        return int(response.header.revision)
-
     def _expect(self, txn: rpc_pb2.TxnRequest, key: bytes, revision: int) -> None:
         """Make the transaction depend on this revision of the key; 0: on its absence."""
         compare = txn.compare.add()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from kemu.emulated.cel import numbers, types
+from kemu.emulated.cel import numbers
 from kemu.emulated.cel.errors import EvaluationError
 
 #: Any value of CEL, or of JSON.
@@ -406,20 +406,3 @@ def plain(value: Value) -> Value:
     if isinstance(value, Opaque):
         return str(value)
     return value
-
-
-#: How a type is named where the declared type says more than the run time knows.
-NAMES_OF_TYPES: Final[Mapping[str, types.Type]] = {
-    "bool": types.BOOL,
-    "bytes": types.BYTES,
-    "double": types.DOUBLE,
-    "google.protobuf.Duration": types.DURATION,
-    "google.protobuf.Timestamp": types.TIMESTAMP,
-    "int": types.INT,
-    "list": types.list_of(types.DYN),
-    "map": types.map_of(types.DYN, types.DYN),
-    "null_type": types.NULL,
-    "string": types.STRING,
-    "type": types.TYPE,
-    "uint": types.UINT,
-}

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST_S = -62_135_596_800
@@ -86,14 +84,6 @@ def parse_duration(text: str) -> int:
     if total > MAX_DURATION_NS and not (sign < 0 and total == MAX_DURATION_NS + 1):
         raise ValueError(f"invalid duration {text!r}: too long")
     return sign * total
-
-
-def duration_field(fields: Mapping[str, Any], name: str, path: str = "") -> int:
-    """Nanoseconds of a field; 0 where it is missing. Raises ValueError that begins with its path (``name``)."""
-    try:
-        return parse_duration(fields.get(name) or "0")
-    except ValueError as error:
-        raise ValueError(f"{path or name}: {error}") from error
 
 
 def seconds_text(seconds: float) -> str:

@@ -135,13 +135,6 @@ class Facts:
         return self.history.pods[pod.metadata.uid]
 
     @cached_property
-    def with_kubelets(self) -> frozenset[str]:
-        """Nodes whose kubelet runs at the end, as far as the log tells, and whose machine is on."""
-        off = {one.node for _, _, one in self.history.reports if isinstance(one, MachineOff) and one.is_shutdown}
-        on = {name for name, node in self.nodes.items() if is_ready(node)}
-        return frozenset(on - {name for name in off if name not in on})
-
-    @cached_property
     def lost_nodes(self) -> frozenset[str]:
         return frozenset(name for name, node in self.nodes.items() if not is_ready(node))
 

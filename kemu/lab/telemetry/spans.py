@@ -56,7 +56,6 @@ OOM_KILL = "OOM kill"
 PROBE = "probe"
 KILLED = "container killed"
 RESIZE = "resize"
-MOUNT = "mount"
 
 
 @dataclass(frozen=True, slots=True)

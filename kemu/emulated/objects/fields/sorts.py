@@ -59,8 +59,6 @@ Sort = Acts | Parts | Harmless | Refused
 Table = Mapping[str, Sort]
 """By ``Message.field``, or by the path of a field of a configuration."""
 
-EVERY_FIELD = "*"
-
 
 def message(
     name: str,

@@ -18,8 +18,6 @@ FieldSet = dict[str, Any]
 Path = tuple[str, ...]
 
 SELF = "."
-MEMBER: FieldSet = {SELF: {}}
-"""A node that belongs to a set and has no others below it. Never changed."""
 
 _ORDER = {"f": 0, "k": 1, "v": 2, "i": 3}
 

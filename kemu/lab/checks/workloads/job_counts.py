@@ -14,7 +14,6 @@ from kemu.runtime.words import counted
 
 JOBS = "/registry/jobs/"
 _INDEX = "batch.kubernetes.io/job-completion-index"
-_INDEX_BYTES = _INDEX.encode()
 _COUNTERS = ("succeeded", "failed")
 
 

@@ -329,7 +329,6 @@ _KEPT = frozenset(
     ("seed", "duration", "modules", "nodes", "schedulers", "manifests", "events", "workloads", "chaos", "expect")
 )
 """Sections that are not settings. Without its folders of modules a scenario would not stand alone."""
-_OBJECT_KEPT = frozenset(("apiVersion", "kind"))
 
 
 def settings(data: Data) -> list[Way]:

@@ -8,7 +8,6 @@ from typing import Any
 import yaml
 
 from kemu.emulated.objects.plain import Json
-from kemu.emulated.settings import documents
 from kemu.lab.scenario.format import schema
 
 _WIDTH = 120
@@ -96,9 +95,3 @@ class _Dumper(yaml.SafeDumper):
 
 
 _Dumper.add_representer(str, _Dumper.represent_text)
-
-
-def is_faithful(shown: str, data: Mapping[str, Any]) -> bool:
-    """Whether the text says what the data does."""
-    (found,) = documents.parse(shown, "shrunk.yaml")
-    return bool(found.data == data)

@@ -13,7 +13,6 @@ from kemu.messages.k8s import apps_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
-ACTIONS = ("restart", "undo", "pause", "resume")
 
 
 async def perform(

@@ -118,14 +118,6 @@ def overall(judgements: Iterable[Judgement]) -> str:
     return next((outcome for outcome in (FAILS, UNDECIDED) if outcome in outcomes), HOLDS)
 
 
-def chance_of_an_error(claims: Sequence[Claim]) -> float:
-    """At most how likely at least one of them is decided wrongly: the sum of what each may err (Bonferroni).
-
-    A claim that is not true holds by chance only if its interval is wrong on that side.
-    """
-    return min(1.0, math.fsum((1 - claim.confidence) / 2 for claim in claims))
-
-
 def least_seeds(confidence: float) -> int:
     """With fewer, not even a claim that holds in every seed is certain enough by the sign test."""
     return math.ceil(1 - math.log2(1 - confidence) - 1e-9)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -106,15 +106,6 @@ class NodeState:
             any(one.type == "Ready" and one.status != "True" for one in node.status.conditions),
             node.spec.unschedulable,
         )
-
-
-@dataclass
-class _Seen:
-    """By one actor, of one kind of objects."""
-
-    at: list[Moment] = field(default_factory=list)
-    revisions: list[int] = field(default_factory=list)
-    """The latest of the collection until then."""
 
 
 class Knowledge:

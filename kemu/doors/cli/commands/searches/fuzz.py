@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 DEFAULT_SCENARIOS = 200
 EVERY_S = 10.0
 """Real time between two lines about how far it is."""
-MOST_REASONS = 12
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
