@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,8 @@ import pytest
 import yaml
 
 import kemu
+from kemu.doors.cli.main import main
+from kemu.lab.hunt import findings
 
 COPIER = Path(__file__).with_name("copier.py")
 
@@ -77,21 +77,19 @@ def said(*words: object) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
-def test_what_is_interrupted_is_kept(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "kemu.doors.cli.main", "hunt", str(project(tmp_path)), "--jobs", "2"]
-    with subprocess.Popen(
-        [*command, "--out", str(tmp_path / "out"), "--repeat", "100000"], stdout=subprocess.PIPE, text=True
-    ) as hunt:
-        # The first finding is repeated for ever.
-        kept = tmp_path / "out" / "finding-1" / "run"
-        while not kept.exists():
-            assert hunt.poll() is None
-            time.sleep(0.1)
-        hunt.send_signal(signal.SIGINT)
-        told = hunt.communicate(timeout=60)[0]
-    assert hunt.returncode == 130
+def test_what_is_interrupted_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while the first finding is made smaller."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(findings, "examine", interrupt)
+    assert main(["hunt", str(project(tmp_path)), "--jobs", "2", "--out", str(tmp_path / "out")]) == 130
+    told = capsys.readouterr().out
     assert "1 finding in" in told
     assert "(interrupted)" in told
     assert (tmp_path / "out" / "finding-1" / "plan.yaml").exists()
-    mine = subprocess.run(["pgrep", "-f", f"{COPIER} {tmp_path}"], capture_output=True, text=True, check=False).stdout
-    assert not mine
+    left = subprocess.run(["pgrep", "-f", f"{COPIER} {tmp_path}"], capture_output=True, text=True, check=False).stdout
+    assert not left

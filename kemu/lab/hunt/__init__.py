@@ -6,11 +6,12 @@ that the reference has shown to matter. What differs in the end, or on the way, 
 
 projects        the file of a hunt: cluster, controllers, steps
 perturbations   what is done to a controller, at which point
-planning        which perturbations are worth a trial
+planning        which perturbations are worth a trial; ``impacts``: what made a controller write
 strikes         carries out perturbations when their points come
 trials          one trial: cluster, controllers, steps
 processes       a controller as a child of this process
 interceptors    between controllers and gateway: sees what they write and are told, and perturbs it
+watches         what controllers are told by their watches, event by event
 courses         what happened in a trial
 oracles         whether it went wrong
 safety          what must not happen at any moment
@@ -21,7 +22,7 @@ pictures        the same as a space-time picture
 findings        what a trial has found: the smallest steps, repetitions
 searches        the hunt as a whole
 pools           trials side by side, in processes; ``networks``, which they have each
-waits           what the threads of a controller wait for
+waits           what the threads of a controller wait for; ``alarms``: its timers in virtual time
 clocks          the time of a cluster in controllers in Python
 coverage        what was tried, and what never came about
 summaries       the hunt in words
