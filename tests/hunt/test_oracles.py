@@ -231,6 +231,13 @@ def test_random_values_and_names() -> None:
     normal = reference(made("job-a1b2c", password="p"), made("job-z9y8x", password="q"))
     assert normal.symptoms(made("job-k3k3k", password="r").outcome) == []
     assert [one.what for one in normal.symptoms(made("job-k3k3k", "job-m4m4m").outcome) if one.is_bug] == ["surplus"]
+    assert [one.what for one in normal.symptoms(made().outcome)] == ["missing"]
+    nodes = reference(made("kwok-a1-red-1-7"), made("kwok-b2-blue-1-8"))
+    assert nodes.symptoms(made("kwok-c3-green-1-9").outcome) == []
+    assert [one.what for one in nodes.symptoms(made("other-c3-green-1-9").outcome) if one.is_bug] == [
+        "surplus",
+        "missing",
+    ]
     same = reference(made("c", password="p"), made("c", password="q"))
     assert same.symptoms(made("c", password="r").outcome) == []
 

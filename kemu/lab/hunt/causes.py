@@ -66,14 +66,19 @@ def of(outcome: Outcome, reference: Outcome, plan: Plan, symptom: Symptom) -> Ca
     return Cause(f"{did}, {_since(before)}", struck_ns, write)
 
 
+def place(course: Course, one: Perturbation) -> tuple[str, int]:
+    """The key and the number of the write or the change at which a perturbation came about."""
+    point = one.at if one.restart_at is None else one.restart_at
+    return course.struck.get(one, (course.key(point.subject), point.nth))
+
+
 def struck(course: Course, one: Perturbation) -> int:
     """When a perturbation came about; -1: never."""
-    point = one.at if one.restart_at is None else one.restart_at
-    key = course.key(point.subject)
+    key, nth = place(course, one)
     found: Sequence[Change | Write] = course.changes
     if one.is_about_writes:
         found = [each for each in course.writes if each.controller == one.controller]
-    return next((each.time_ns for each in found if each.key == key and each.nth == point.nth), -1)
+    return next((each.time_ns for each in found if each.key == key and each.nth == nth), -1)
 
 
 def said(course: Course, found: Ignorance) -> str:
@@ -164,7 +169,7 @@ def _came(write: Write) -> bool:
 def _ignorance(course: Course, write: Write, plan: Plan) -> list[Ignorance]:
     """Objects of which the controller knew an old state when it wrote: those of the perturbations first."""
     points = [point for one in plan for point in (one.at, one.restart_at) if point is not None]
-    first = [course.key(point.subject) for point in points]
+    first = [course.key(point.subject) for point in points] + [place(course, one)[0] for one in plan]
     kinds = {one.of for one in plan} | {one.at.kind for one in plan}
     concerned = {
         one.key: None
@@ -211,7 +216,8 @@ def _omitted(
 ) -> str:
     """What the controller did not do."""
     course, one = outcome.course, plan[0]
-    who, key = one.controller, course.key(one.at.subject)
+    who, (key, nth) = one.controller, place(course, one)
+    named_at = course.named(key)
     later = [each for each in own if each.time_ns > struck_ns >= 0]
     made = Counter(_sort(course, each) for each in own)
     absent = [
@@ -225,24 +231,24 @@ def _omitted(
     missing = next((each for each in absent if each.key == symptom.key), next(iter(absent), None))
     at = f" at {struck_ns / SECOND_NS:.1f} s" if struck_ns >= 0 else ""
     if one.what == CRASH:
-        text = f"{who} was started again after its write to {one.at.subject}{at}, and"
+        text = f"{who} was started again after its write to {named_at}{at}, and"
     elif one.is_about_writes:
         again = any(each.key == key and each.time_ns > struck_ns for each in own)
         happened = "was not answered" if one.what == LOSE else "failed" if one.what in _REFUSED else "was disturbed"
-        text = f"the write of {who} to {one.at.subject} {happened}{at}, and it"
+        text = f"the write of {who} to {named_at} {happened}{at}, and it"
         if not again and one.what in (*_REFUSED, LOSE):
             return f"{text} did not try again"
     elif one.what == EXPIRE:
         heard = any(each.controller == who and each.key == key and each.time_ns > struck_ns for each in course.notices)
         text = f"the watch of {one.at.kind} expired{at}, and {who}" + (
-            "" if heard else f" was told nothing of {one.at.subject} from then on, and"
+            "" if heard else f" was told nothing of {named_at} from then on, and"
         )
     else:
         text = f"from {struck_ns / SECOND_NS:.1f} s on {who}" if at else who
-        hidden = next((each for each in course.changes if each.key == key and each.nth == one.at.nth), None)
+        hidden = next((each for each in course.changes if each.key == key and each.nth == nth), None)
         if one.what == HIDE and hidden is not None:
-            before = next((each for each in course.changes if each.key == key and each.nth == one.at.nth - 1), hidden)
-            text = f"{who} did not see change {hidden.nth} of {one.at.subject}{differing(before, hidden)[1]}{at}, and"
+            before = next((each for each in course.changes if each.key == key and each.nth == nth - 1), hidden)
+            text = f"{who} did not see change {hidden.nth} of {named_at}{differing(before, hidden)[1]}{at}, and"
     if missing is not None:
         named = reference.course.named(missing.key)
         return f"{text} never {_PAST.get(missing.verb, missing.verb)} {named}, as in the reference"

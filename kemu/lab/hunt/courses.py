@@ -108,6 +108,8 @@ class Course:
     notices: list[Notice] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
+    struck: dict[object, tuple[str, int]] = field(default_factory=dict)
+    """Perturbations that have come about, with the key and the number of the write or the change."""
     values: dict[str, bytes] = field(default_factory=dict)
     """What the store holds, by key."""
     revision: int = 0

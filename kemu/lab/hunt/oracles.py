@@ -91,8 +91,8 @@ class Reference:
             for name in self._state.keys() & other.keys():
                 found = states.differences(self._state[name], other[name])
                 self._free |= {(name, each.path) for each in found}
-        self._random = {states.stem_of(name) for name in self._unsteady}
-        """Names of objects that are called otherwise each time, without what differs."""
+        self._random = states.patterns([self._unsteady & one.keys() for one in all_states])
+        """Names of objects that are called otherwise each time."""
         self._created = _most([outcome.created() for outcome in outcomes])
         self._deleted = _most([outcome.deleted() for outcome in outcomes])
         self._writes = _most([Counter(one.controller for one in outcome.course.writes) for outcome in outcomes])
@@ -161,16 +161,23 @@ class Reference:
 
     def _ends(self, course: Course, found: Mapping[str, tuple[str, Fields]]) -> Iterator[Symptom]:
         """How the end differs."""
-        spare = Counter(states.stem_of(name) for name in self._unsteady & self._state.keys())
+        others = sorted(found.keys() & self._unsteady)
         for name in sorted(self._state.keys() - found.keys() - self._unsteady):
             yield Symptom("missing", _kind(name), f"{_shown(name)} is missing in the end")
         for name in sorted(found.keys() - self._state.keys() - self._unsteady):
-            stem = states.stem_of(name)
-            if stem in self._random and spare[stem] > 0:
-                spare[stem] -= 1
+            if any(pattern.fits(name) for pattern in self._random):
+                others.append(name)
                 continue
             key = found[name][0]
             yield Symptom("surplus", _kind(name), f"{_shown(name)} is there in the end, and should not be", True, key)
+        for pattern in self._random:
+            alike = [name for name in others if pattern.fits(name)]
+            if len(alike) < pattern.least:
+                text = f"{_shown(str(pattern))} is missing in the end: {len(alike)} of {pattern.least}"
+                yield Symptom("missing", _kind(str(pattern)), text)
+            for name in alike[pattern.most :]:
+                text = f"{_shown(name)} is there in the end, and should not be: {len(alike)} and not {pattern.most}"
+                yield Symptom("surplus", _kind(name), text, True, found[name][0])
         for name in sorted(self._state.keys() & found.keys()):
             key, fields = found[name]
             changed = [each for each in states.differences(self._state[name], fields) if self._counts_in(name, each)]

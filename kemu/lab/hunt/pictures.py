@@ -95,7 +95,7 @@ class _Drawing:
                 ]
                 at_ns = min([cause.write.time_ns, *(one.time_ns for one in made[-1:])]) - 1
                 found.marks.append(Mark(at_ns, self._next(), column, text, True, 0, ()))
-        key = course.key(self._plan[0].at.subject)
+        key = causes.place(course, self._plan[0])[0]
         if cause.write is None and key in self._columns:
             end_ns = round(self._outcome.now_s * SECOND_NS)
             found.marks.append(Mark(end_ns, self._next(), self._columns[key], "so until the end", True, 0, ()))
@@ -124,6 +124,7 @@ class _Drawing:
         found += [self._symptom.key] if self._symptom.key else []
         for one in self._plan:
             found += [course.key(point.subject) for point in (one.at, one.restart_at) if point is not None]
+            found.append(causes.place(course, one)[0])
         there = {one.key for one in course.changes}
         return list(dict.fromkeys(key for key in found if key in there))[:_MOST_OBJECTS]
 
@@ -136,6 +137,7 @@ class _Drawing:
             wanted = {id(one) for each in cause.ignorance if each.key == key for one in (each.known, *each.missed[-3:])}
             points = [point for one in self._plan for point in (one.at, one.restart_at) if point is not None]
             nths = {point.nth for point in points if self._course.key(point.subject) == key}
+            nths |= {nth for other, nth in (causes.place(self._course, one) for one in self._plan) if other == key}
             wanted |= {id(one) for one in own if one.nth in nths or one.value is None or one.is_new}
             if cause.write is not None and cause.write.key == key:
                 until = cause.write.revision
@@ -275,7 +277,7 @@ def _doing(one: Perturbation) -> str:
     return {
         "pause": f"is cut off for {one.lasts_s:g} s",
         "lag": f"hears nothing for {one.lasts_s:g} s",
-        "hide": f"does not see change {one.at.nth}",
+        "hide": "does not see that",
         "conflict": "meets a conflict",
         "refuse": f"is refused: {one.code or 500}",
         "loseAnswer": "gets no answer",

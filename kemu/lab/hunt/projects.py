@@ -330,8 +330,9 @@ class _Loading:
                 continue
             place = self._here / name.replace("{operators}", str(operators()))
             if not place.exists():
+                told = f"there is no {place}" if "{operators}" in name else f"there is no {name} beside this file"
                 hint = "scripts/operators builds operators" if "{operators}" in name else ""
-                self._report.add(("spec", "cluster", "manifests", index), f"there is no {place}", hint)
+                self._report.add(("spec", "cluster", "manifests", index), told, hint)
             found.append(place)
         return found
 

@@ -16,6 +16,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kemu.lab.hunt.courses import Course
@@ -137,6 +138,45 @@ def is_opaque(found: Difference) -> bool:
     leaf = re.split(r"[./\[]", found.path)[-1].rstrip("]")
     sides = [one for one in found[1:] if one is not None]
     return bool(_VERSION.search(leaf)) and len(sides) == 2 and all(_OPAQUE.fullmatch(str(one)) for one in sides)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Names of a kind that are called otherwise each time: the parts that they share, and how many there were."""
+
+    parts: tuple[str, ...]
+    """Empty: any."""
+    least: int
+    most: int
+
+    def fits(self, identity: str) -> bool:
+        found = _parts(identity)
+        return len(found) == len(self.parts) and all(
+            want in ("", part) for want, part in zip(self.parts, found, strict=True)
+        )
+
+    def __str__(self) -> str:
+        return "-".join(part or "*" for part in self.parts)
+
+
+def patterns(runs: Sequence[Collection[str]]) -> list[Pattern]:
+    """Of objects that are not there in each run, by their identities."""
+    groups: dict[tuple[str, int], list[list[tuple[str, ...]]]] = defaultdict(lambda: [[] for _ in runs])
+    for place, run in enumerate(runs):
+        for identity in run:
+            parts = _parts(identity)
+            groups[identity.partition("/")[0], len(parts)][place].append(parts)
+    found = []
+    for alike in groups.values():
+        together = [one for run in alike for one in run]
+        shared = tuple(each[0] if len(set(each)) == 1 else "" for each in zip(*together, strict=True))
+        counts = [len(run) for run in alike]
+        found.append(Pattern(shared, min(counts), max(counts)))
+    return found
+
+
+def _parts(identity: str) -> tuple[str, ...]:
+    return tuple(re.split(r"[-.]", identity.partition("#")[0]))
 
 
 def stem_of(identity: str) -> str:
