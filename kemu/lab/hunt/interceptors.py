@@ -263,7 +263,8 @@ class Interceptor:
         if not name and asked.verb == "create":
             body = await _body(receive)
             name, receive = _name(body, resource), _again(body, receive)
-        count = course.count_write(controller, resource, key_of(resource, asked.namespace, name) if name else "")
+        key = key_of(resource, asked.namespace, name) if name else ""
+        count = course.count_write(controller, resource, key, asked.verb)
         verdict = judge.before(count)
         if verdict.late_s:
             await self.sleep(verdict.late_s)
@@ -303,6 +304,7 @@ class Interceptor:
                     status,
                     self._course.revision,
                     count.nth_of_kind,
+                    count.nth_of_verb,
                 )
             )
 

@@ -26,6 +26,14 @@ _LEAST_S = 1.0
 ALL = "all"
 """As a scope: all kinds."""
 _SCOPED = (FREEZE, LAG, OUTAGE)
+_TOLD = {
+    "create": "creation of",
+    "update": "update of",
+    "patch": "patch of",
+    "delete": "deletion of",
+    "deleting": "beginning of the end of",
+}
+_COUNTED = ("", "create", "update", "patch", "delete", "deleting")
 CODES = (429, 500, 503, 504)
 """With which a write can be refused; a conflict is a kind of its own."""
 
@@ -40,13 +48,22 @@ class Point:
     """Empty: any object of the kind, in any namespace; only for writes."""
     namespace: str
     nth: int
+    of: str = ""
+    """What is counted: ``create``, ``delete``, of writes the other verbs, and of changes ``deleting``, when the object
+    begins to go. Empty: all."""
 
     @property
     def subject(self) -> Named:
         return Named(self.kind, self.name or "of any name", self.namespace)
 
+    def told(self, what: str) -> str:
+        """``2nd write to Pod a``, ``1st creation of Pod a``"""
+        return f"{_ordinal(self.nth)} {_TOLD.get(self.of, what)} {self.subject}"
+
     def data(self) -> dict[str, Any]:
         found: dict[str, Any] = {"object": {"kind": self.kind}, "nth": self.nth}
+        if self.of:
+            found["of"] = self.of
         if self.name:
             found["object"]["name"] = self.name
         if self.namespace != "default" and self.name:
@@ -104,13 +121,13 @@ class Perturbation:
 
     def __str__(self) -> str:
         who = self.controller
-        nth = f"{_ordinal(self.at.nth)} {'write to' if self.is_about_writes else 'change of'} {self.at.subject}"
+        nth = self.at.told("write to" if self.is_about_writes else "change of")
         of = "all kinds" if self.of == ALL else self.of
         restart = self.restart_at
         if self.what == FREEZE:
             assert restart is not None
             return (
-                f"{who} starts again at the {_ordinal(restart.nth)} change of {restart.subject}, and sees"
+                f"{who} starts again at the {restart.told('change of')}, and sees"
                 f" {of} for {self.lasts_s:g} s as it was after the {nth}"
             )
         return {
@@ -186,7 +203,7 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
 
     if not isinstance(data, Mapping):
         raise fail("perturb has to be a mapping: {kind: crashAfterWrite, controller: operator, object: {…}, nth: 2}")
-    keys = ("kind", "controller", "object", "nth", "restart", "until", "scope", "code")
+    keys = ("kind", "controller", "object", "nth", "of", "restart", "until", "scope", "code")
     strange = set(data) - set(keys)
     if strange:
         raise fail(f"perturb has no key {min(map(str, strange))}; there are {', '.join(keys)}")
@@ -245,7 +262,10 @@ def _point(data: object, fail: Callable[[str], KemuError], *, needs_name: bool =
     nth = data.get("nth", 1)
     if not isinstance(nth, int) or isinstance(nth, bool) or nth < 1:
         raise fail(f"nth has to be a number from 1 on, not {nth!r}")
-    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth)
+    of = data.get("of", "")
+    if of not in _COUNTED:
+        raise fail(f"of has to be one of {', '.join(_COUNTED[1:])}, not {of!r}")
+    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth, of)
 
 
 def _ordinal(number: int) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 from kemu.lab.hunt.courses import Change, Write
@@ -72,8 +73,29 @@ def plans(reference: Outcome, *, pairs: bool = False) -> list[Plan]:
         chosen = sorted(chosen, key=lambda each: each[0])
         for turn, one in enumerate(dict.fromkeys(one for _, one in chosen)):
             found.append((turn + _TURNS[what], order.index(what), one))
-    singles: list[Plan] = [(one,) for _, _, one in sorted(found, key=lambda each: each[:2])]
+    singles: list[Plan] = [(_among_alike(analysis, one),) for _, _, one in sorted(found, key=lambda each: each[:2])]
     return [*singles, *(_pairs(analysis) if pairs else ())]
+
+
+def _among_alike(analysis: Analysis, one: Perturbation) -> Perturbation:
+    """With points that are counted among creations and deletions, where they are one: how often an object is updated
+    before depends on times, and differs from trial to trial."""
+    course = analysis.course
+    if one.is_about_writes:
+        key = course.key(one.at.subject) if one.at.name else ""
+        write = next(
+            (w for w in course.writes if (w.controller, w.key, w.nth) == (one.controller, key, one.at.nth)), None
+        )
+        is_rare = write is not None and write.nth_of_verb and write.verb in ("create", "delete")
+        return replace(one, at=replace(one.at, nth=write.nth_of_verb, of=write.verb)) if write and is_rare else one
+    restart = None if one.restart_at is None else _change_among_alike(analysis, one.restart_at)
+    return replace(one, at=_change_among_alike(analysis, one.at), restart_at=restart)
+
+
+def _change_among_alike(analysis: Analysis, point: Point) -> Point:
+    key = analysis.course.key(point.subject)
+    change = next((one for one in analysis.course.changes if (one.key, one.nth) == (key, point.nth)), None)
+    return replace(point, nth=change.nth_of_what, of=change.what) if change is not None and change.what else point
 
 
 def every(reference: Outcome) -> Iterator[Plan]:

@@ -230,11 +230,15 @@ class _Waiting:
             return False
         if not at.name:
             return write.resource == course.resource(at.kind) and write.nth_of_kind == at.nth
-        return write.key == course.key(at.subject) and write.nth == at.nth
+        if write.key != course.key(at.subject):
+            return False
+        return (write.verb == at.of and write.nth_of_verb == at.nth) if at.of else write.nth == at.nth
 
 
 def _is(wanted: str, point: Point, change: Change) -> bool:
-    return wanted == change.key and point.nth == change.nth
+    if wanted != change.key:
+        return False
+    return (change.what == point.of and change.nth_of_what == point.nth) if point.of else change.nth == point.nth
 
 
 def _again(controller: str, resource: str) -> str:
