@@ -48,6 +48,7 @@ PLANS: list[tuple[str, list[dict[str, Any]], dict[str, Any], str]] = [
     ("fragile", GROWS, {"kind": "outage", "object": SUBJECT, "nth": 1}, "stuck"),
     ("fragile", GROWS, {"kind": "outage", "object": SUBJECT, "nth": 1, "scope": "ConfigMap"}, "stuck"),
     ("forgetful", GROWS, {"kind": "endWatch", "object": SUBJECT, "nth": 3}, "stuck"),
+    ("forgetful", GROWS, {"kind": "endWatch", "object": SUBJECT, "when": {"data.size": "2"}}, "stuck"),
     ("double", GROWS, {"kind": "lag", "object": SUBJECT, "scope": "Secret", "until": {"after": "1s"}}, "surplus"),
     ("by-name", COMES_AGAIN, {"kind": "hide", "object": SUBJECT, "nth": 3}, "stuck"),
 ]  # fmt: skip
@@ -122,6 +123,8 @@ def test_a_planted_bug(
         ({"kind": "conflict", "object": SUBJECT, "until": {"after": "1s"}}, "until is not for conflict"),
         ({"kind": "lag", "object": SUBJECT, "restart": {"object": SUBJECT}}, "restart is only for freeze"),
         ({"kind": "lag", "object": SUBJECT, "size": 1}, "perturb has no key size"),
+        ({"kind": "lag", "object": SUBJECT, "when": ["size"]}, "when has to be fields with values: {spec.replicas: 3}"),
+        ({"kind": "pause", "object": SUBJECT, "when": {"data.size": 1}}, "when is not for pause, which counts writes"),
     ],
     ids=lambda each: str(each)[:30],
 )

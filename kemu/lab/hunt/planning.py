@@ -254,9 +254,12 @@ def _chosen(analysis: Analysis) -> list[Impact]:
 
 
 def _rank(impact: Impact) -> int:
+    """What made the controller delete something does most harm when it is seen again."""
+    if any(one.verb == "delete" for one in impact.writes):
+        return 0
     if impact.is_end:
-        return 0 if any(one.verb == "delete" for one in impact.writes) else 1
-    return 2 if any(one.verb in ("create", "delete") for one in impact.writes) else 3
+        return 1
+    return 2 if any(one.verb == "create" for one in impact.writes) else 3
 
 
 def _freezes(analysis: Analysis) -> Iterator[Ranked]:
