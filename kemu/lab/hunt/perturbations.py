@@ -13,15 +13,25 @@ from typing import Any
 
 from kemu.emulated.settings import values
 from kemu.errors import KemuError
-from kemu.lab.hunt.projects import Named
+from kemu.lab.hunt.projects import SECOND, Named
 
-CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END, LATE = KINDS = (
+CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END, LATE, DEPOSE = KINDS = (
     "crashAfterWrite", "freeze", "hide", "conflict", "loseAnswer", "delay", "expire",
-    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch", "lateAnswer",
+    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch", "lateAnswer", "depose",
 )  # fmt: skip
-_OF_VIEWS = frozenset((FREEZE, HIDE, DELAY, PAUSE, LAG, OUTAGE))
-_OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE, LATE))
-_LASTS_S = {FREEZE: 20.0, HIDE: 60.0, DELAY: 5.0, PAUSE: 20.0, SLOW: 10.0, LAG: 20.0, OUTAGE: 10.0, LATE: 3.0}
+_OF_VIEWS = frozenset((FREEZE, HIDE, DELAY, PAUSE, LAG, OUTAGE, DEPOSE))
+_OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE, LATE, DEPOSE))
+_LASTS_S = {
+    FREEZE: 20.0,
+    HIDE: 60.0,
+    DELAY: 5.0,
+    PAUSE: 20.0,
+    SLOW: 10.0,
+    LAG: 20.0,
+    OUTAGE: 10.0,
+    LATE: 3.0,
+    DEPOSE: 60.0,
+}
 """How long it takes, or how late something comes, unless the plan says otherwise: virtual time."""
 _LEAST_S = 1.0
 ALL = "all"
@@ -93,6 +103,8 @@ class Perturbation:
                          is started again: it finds a state between two of its writes
     ``pause``            after its nth write to the object it is answered and told nothing for a while, and what it asks
                          meanwhile waits; then all comes at once
+    ``depose``           after its nth write to the object nothing gets through to the controller or from it, leases
+                         included, until its other replica has written something; then it goes on where it was
     ``freeze``           when the object of ``restart_at`` changes the nth time, the controller is started again, and
                          sees the kind of ``at`` as it was after the nth change of that object, for a while: a server
                          from the past
@@ -146,6 +158,7 @@ class Perturbation:
         return {
             CRASH: f"{who} crashes after its {nth}, and starts again",
             PAUSE: f"{who} is cut off for {self.lasts_s:g} s after its {nth}",
+            DEPOSE: f"{who} is cut off after its {nth} until its other replica writes, and goes on",
             LAG: f"{who} hears nothing of {of} for {self.lasts_s:g} s from the {nth} on",
             HIDE: f"{who} does not see the {nth} before the next one",
             CONFLICT: f"{who} meets a conflict in its {nth}",
@@ -225,6 +238,8 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
         raise fail(f"kind {what!r} is none of {', '.join(KINDS)}")
     if controller not in controllers:
         raise fail(f"there is no controller {controller!r}; there are {', '.join(controllers)}")
+    if what == DEPOSE and f"{controller}{SECOND}" not in controllers:
+        raise fail(f"{DEPOSE} needs a second replica: replicas: 2 of controller {controller}")
     at = _point(data, fail, needs_name=what not in _OF_WRITES)
     if at.when and what in _OF_WRITES:
         raise fail(f"when is not for {what}, which counts writes")

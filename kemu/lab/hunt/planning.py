@@ -21,6 +21,7 @@ from kemu.lab.hunt.perturbations import (
     CONFLICT,
     CRASH,
     DELAY,
+    DEPOSE,
     END,
     EXPIRE,
     FREEZE,
@@ -54,7 +55,7 @@ _HIDDEN_NS = 60_000_000_000
 _PAIRS = 40
 _TURNS = {
     FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0, LATE: 0,
-    DELAY: 1, REFUSE: 1, END: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
+    DELAY: 1, REFUSE: 1, END: 1, DEPOSE: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
 }  # fmt: skip
 """In which turn the first one of each kind comes; they are in the order of their promise."""
 
@@ -107,6 +108,8 @@ def every(reference: Outcome) -> Iterator[Plan]:
         at = _at_write(analysis, write)
         for what in (CRASH, LOSE, LATE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
             yield (Perturbation(what, write.controller, at),)
+        if analysis.has_second(write.controller):
+            yield (Perturbation(DEPOSE, write.controller, at),)
     for controller in controllers:
         for change in changes:
             at = _point(analysis, change.key, change.nth)
@@ -123,7 +126,7 @@ def every(reference: Outcome) -> Iterator[Plan]:
 def brute_force(reference: Outcome) -> int:
     """How many :func:`every` has."""
     analysis = Analysis(reference)
-    writes = sum(7 if one.verb in _COMPARING else 6 for one in analysis.writes)
+    writes = sum(7 + (one.verb in _COMPARING) + analysis.has_second(one.controller) for one in analysis.writes)
     controllers = len({one.controller for one in analysis.writes})
     revisions = sorted(one.revision for own in analysis.changes.values() for one in own)
     count = len(revisions)
@@ -196,6 +199,8 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
             yield int(write is spell[0]), Perturbation(REFUSE, write.controller, at)
             if write is not spell[-1]:
                 yield rank, Perturbation(OUTAGE, write.controller, at)
+            if analysis.has_second(write.controller):
+                yield rank, Perturbation(DEPOSE, write.controller, at)
             if _others_go_on(analysis, write):
                 yield rank, Perturbation(PAUSE, write.controller, at)
         kind = write.controller, at.kind

@@ -94,6 +94,10 @@ class Process:
         """At once, as by a crash of its machine."""
         self._end()
 
+    def may_end(self) -> None:
+        """That it ends by itself is no crash from now on."""
+        self._wanted = False
+
     def stop(self) -> None:
         """For good. Nothing that it would do in order (as giving back a lease) belongs to the trial. Waits for its last
         words."""

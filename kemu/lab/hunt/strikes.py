@@ -15,6 +15,7 @@ from kemu.lab.hunt.perturbations import (
     CONFLICT,
     CRASH,
     DELAY,
+    DEPOSE,
     END,
     EXPIRE,
     HIDE,
@@ -28,7 +29,8 @@ from kemu.lab.hunt.perturbations import (
     Perturbation,
     Point,
 )
-from kemu.lab.hunt.watches import Hiding, View
+from kemu.lab.hunt.projects import SECOND
+from kemu.lab.hunt.watches import ALWAYS_FRESH, Hiding, View
 from kemu.runtime.runlog.events import Transaction
 
 LATE_FOR_S = 60.0
@@ -46,6 +48,10 @@ class Controllers(Protocol):
 
     def later(self, seconds: float, call: Callable[[], object]) -> None:
         """After so much virtual time."""
+        ...
+
+    def let_end(self, name: str) -> None:
+        """If it ends from now on, that is no crash."""
         ...
 
     def hold(self, name: str, what: str, real_s: float) -> None:
@@ -74,6 +80,8 @@ class Strikes:
         """Of points with conditions: whether these hold, and how often they have come about."""
         self._late: dict[tuple[str, str], float] = {}
         self._slow: dict[tuple[str, str], float] = {}
+        self._deposed: dict[str, str] = {}
+        """Controllers that are cut off, by the replicas that are to take over."""
         self._awaited = set[tuple[str, str]]()
         """Controllers with the resources that they have to ask for again."""
 
@@ -107,6 +115,9 @@ class Strikes:
 
     def after(self, write: Count) -> None:
         controller = write.controller
+        deposed = self._deposed.get(controller)
+        if deposed is not None and write.resource not in ALWAYS_FRESH:
+            self._reinstate(deposed)
         for one in self._writes:
             what = one.what
             if what.what in _BEFORE or not one.meets(write, self._course):
@@ -119,6 +130,8 @@ class Strikes:
                 self._trial.later(what.lasts_s, lambda: self.interceptor.resume(controller))
             elif what.what == OUTAGE:
                 self._begin_outage(what)
+            elif what.what == DEPOSE:
+                self._depose(what)
 
     def late_s(self, controller: str, resource: str) -> float:
         return self._late.get((controller, resource), 0.0)
@@ -191,6 +204,18 @@ class Strikes:
         place = what.controller, self._course.resource(what.at.kind)
         self._slow[place] = what.lasts_s
         self._trial.later(LATE_FOR_S, lambda: self._slow.pop(place, None))
+
+    def _depose(self, what: Perturbation) -> None:
+        controller = what.controller
+        self._deposed[f"{controller}{SECOND}"] = controller
+        self._trial.let_end(controller)
+        self.interceptor.pause(controller, with_leases=True)
+        self._trial.later(what.lasts_s, lambda: self._reinstate(controller))
+
+    def _reinstate(self, controller: str) -> None:
+        """May be repeated."""
+        self._deposed.pop(f"{controller}{SECOND}", None)
+        self.interceptor.resume(controller)
 
     def _begin_outage(self, what: Perturbation) -> None:
         controller, resource = what.controller, self._resource(what)

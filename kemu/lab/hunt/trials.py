@@ -30,6 +30,7 @@ from kemu.lab.hunt.perturbations import Perturbation
 from kemu.lab.hunt.processes import Process
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
 from kemu.lab.hunt.strikes import Strikes
+from kemu.lab.hunt.watches import LEASES
 from kemu.lab.up import clusters, embedded, kubeconfigs, remotes, sessions
 from kemu.lab.up.virtual import drivers
 from kemu.lab.up.virtual import sessions as virtual
@@ -167,8 +168,7 @@ class Trial:
     def _start(self, cluster: embedded.Cluster) -> None:
         document = kubeconfigs.read(cluster.kubeconfig) or {}
         tokens: dict[bytes, str] = {}
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port, other_port = _free_port(), _free_port()
         for controller in self._project.controllers:
             user = f"{_USER}{controller.name}"
             own = next(one["user"] for one in document["users"] if one["name"] == f"{user}@{kubeconfigs.NAME}")
@@ -183,7 +183,7 @@ class Trial:
                 "folder": str(self._folder.absolute()),
                 "here": str(self._project.here),
                 "operators": str(projects.operators()),
-                "port": str(port),
+                "port": str(other_port if controller.stands_by else port),
                 "python": sys.executable,
                 "clock": str((self._folder / "clock").absolute()),
             }
@@ -197,10 +197,17 @@ class Trial:
                 lambda name=name: self._in_cluster(lambda: self._is_ready(name)),  # type: ignore[misc]
             )
         self._interceptor.tokens = tokens
-        for name in self._processes:
+        standing_by = [one.name for one in self._project.controllers if one.stands_by]
+        self._launch_all(cluster, [name for name in self._processes if name not in standing_by])
+        if standing_by:  # the others lead already
+            self._launch_all(cluster, standing_by)
+
+    def _launch_all(self, cluster: embedded.Cluster, names: Sequence[str]) -> None:
+        """Raises KemuError where one cannot be started."""
+        for name in names:
             self._in_cluster(lambda name=name: self._launch(name))  # type: ignore[misc]
-        for name, ready in self._ready.items():
-            process = self._processes[name]
+        for name in names:
+            process, ready = self._processes[name], self._ready[name]
             deadline = time.monotonic() + READY_S
             while not ready.wait(0.02) and not process.crashes and time.monotonic() < deadline:
                 pass
@@ -304,9 +311,10 @@ class Trial:
         if self._session.driver is not None:
             self._session.driver.release(_starting(name))
 
-    def _begins_watch(self, controller: str) -> None:
-        if not self._processes[controller].controller.ready:
-            self._is_ready(controller)
+    def _begins_watch(self, name: str, resource: str) -> None:
+        controller = self._processes[name].controller
+        if controller.stands_by if resource == LEASES else not controller.ready:
+            self._is_ready(name)
 
     def restart(self, name: str) -> None:
         assert self._session.driver is not None
@@ -332,6 +340,10 @@ class Trial:
         assert loop is not None
         self._soon(lambda: self._tasks.append(loop.create_task(wait())))
 
+    def let_end(self, name: str) -> None:
+        """If it ends from now on, that is no crash."""
+        self._processes[name].may_end()
+
     def hold(self, name: str, what: str, real_s: float) -> None:
         """Time waits for something that a controller is to do, in words, until it is released, or so much real time
         has passed."""
@@ -352,6 +364,11 @@ class Trial:
         loop = self._session.loop_outside
         assert loop is not None
         loop.call_soon(call, context=contextvars.Context())
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
 
 
 def _namespace(step: Step) -> str:
