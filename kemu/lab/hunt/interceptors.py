@@ -212,7 +212,7 @@ class Interceptor:
         await self._gate(controller, resource)
         if resource == LEASES:
             self._watched(controller, resource)
-        if resource and asked.verb in ("list", "watch"):
+        if resource and asked.verb == "list":
             self._judge.asks(controller, resource)
         if resource and any(who == controller and _is_of(of, resource) for who, of in self._outages):
             await layer.drain(receive)
@@ -332,6 +332,7 @@ class Interceptor:
         elif since.isdecimal() and 0 < int(since) <= self._compacted.get((controller, resource), -1):
             await _expired(asked, send)
             return
+        self._judge.asks(controller, resource)  # not where it was refused: it waits, and asks once more
         stream = Stream(self, controller, resource, send, begins)
         self._streams.add(stream)
         self._watched(controller, resource)
