@@ -161,10 +161,7 @@ class Course:
         if is_new:
             self._going.discard(key)
             return "create"
-        message = resources.MESSAGES.get(resources.plural_of(key))
-        if key in self._going or message is None:
-            return ""
-        if not message.FromString(value).metadata.HasField("deletionTimestamp"):
+        if key in self._going or not message(key, value).metadata.HasField("deletionTimestamp"):
             return ""
         self._going.add(key)
         return "deleting"

@@ -188,7 +188,7 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
         ]
         # Between two writes something is half done.
         rank = 0 if write is not spell[-1] else 2
-        rank += {"delete": -1, "create": 0}.get(write.verb, 1)
+        rank = -1 if write.verb == "delete" else rank + int(write.verb != "create")
         yield rank, Perturbation(CRASH, write.controller, at)
         yield rank, Perturbation(LOSE, write.controller, at)
         if write.verb in _COMPARING:
@@ -259,12 +259,14 @@ def _chosen(analysis: Analysis) -> list[Impact]:
 
 
 def _rank(impact: Impact) -> int:
-    """What made the controller delete something does most harm when it is seen again."""
+    """What made the controller delete something does most harm when it is seen again; what somebody has asked for before
+    what only happens meanwhile."""
+    is_asked = impact.is_end or not impact.paths or any(path.startswith(("spec", "data")) for path in impact.paths)
     if any(one.verb == "delete" for one in impact.writes):
-        return 0
+        return 0 if is_asked else 1
     if impact.is_end:
-        return 1
-    return 2 if any(one.verb == "create" for one in impact.writes) else 3
+        return 2
+    return (4 if any(one.verb == "create" for one in impact.writes) else 6) + (0 if is_asked else 1)
 
 
 def _freezes(analysis: Analysis) -> Iterator[Ranked]:
@@ -352,7 +354,7 @@ def _delays(analysis: Analysis) -> Iterator[Ranked]:
                 break
         if (controller, kind) not in seen:
             seen.add((controller, kind))
-            yield 4, Perturbation(DELAY, controller, point)
+            yield 8, Perturbation(DELAY, controller, point)
 
 
 # Two at once
