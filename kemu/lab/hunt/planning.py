@@ -259,8 +259,8 @@ def _chosen(analysis: Analysis) -> list[Impact]:
 
 
 def _rank(impact: Impact) -> int:
-    """What made the controller delete something does most harm when it is seen again; what somebody has asked for before
-    what only happens meanwhile."""
+    """What made the controller delete something does most harm when it is seen again; and what somebody has asked for
+    comes before what only happens meanwhile."""
     is_asked = impact.is_end or not impact.paths or any(path.startswith(("spec", "data")) for path in impact.paths)
     if any(one.verb == "delete" for one in impact.writes):
         return 0 if is_asked else 1
@@ -270,7 +270,8 @@ def _rank(impact: Impact) -> int:
 
 
 def _freezes(analysis: Analysis) -> Iterator[Ranked]:
-    """An old state that made the controller write, seen again when what it wrote then has changed once more."""
+    """An old state that made the controller write, seen again when what it wrote then has changed once more; and the
+    state before it."""
     for impact in _chosen(analysis):
         at = impact.change
         first = impact.writes[0].revision
@@ -291,6 +292,10 @@ def _freezes(analysis: Analysis) -> Iterator[Ranked]:
             yield rank, Perturbation(FREEZE, impact.notice.controller, point, when)
             if not place and _rank(impact) <= 1:
                 yield rank + 1, Perturbation(FREEZE, impact.notice.controller, point, when, scope=ALL)
+            if not place and at.nth > 1 and any(path.startswith("spec") for path in impact.paths):
+                # What was asked for is undone by who still sees what was wanted before.
+                before = _point(analysis, at.key, at.nth - 1)
+                yield rank, Perturbation(FREEZE, impact.notice.controller, before, when)
 
 
 def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
