@@ -48,6 +48,7 @@ PLANS: list[tuple[str, list[dict[str, Any]], dict[str, Any], str]] = [
     ("fragile", GROWS, {"kind": "outage", "object": SUBJECT, "nth": 1}, "stuck"),
     ("fragile", GROWS, {"kind": "outage", "object": SUBJECT, "nth": 1, "scope": "ConfigMap"}, "stuck"),
     ("forgetful", GROWS, {"kind": "endWatch", "object": SUBJECT, "nth": 3}, "stuck"),
+    ("forgetful", GROWS, {"kind": "endWatch", "object": SUBJECT, "when": {"data.size": "2"}}, "stuck"),
     ("double", GROWS, {"kind": "lag", "object": SUBJECT, "scope": "Secret", "until": {"after": "1s"}}, "surplus"),
     ("brittle", GROWS, {"kind": "mutate", "object": SUBJECT, "nth": 1, "field": "data.size", "to": ""}, "crash"),
     ("by-name", COMES_AGAIN, {"kind": "hide", "object": SUBJECT, "nth": 3}, "stuck"),
@@ -126,6 +127,8 @@ def test_a_planted_bug(
         ({"kind": "mutate", "object": SUBJECT, "field": "a", "to": {1}}, "to has to be a value of JSON, not {1}"),
         ({"kind": "lag", "object": SUBJECT, "to": 1}, "field and to are only for mutate"),
         ({"kind": "lag", "object": SUBJECT, "size": 1}, "perturb has no key size"),
+        ({"kind": "lag", "object": SUBJECT, "when": ["size"]}, "when has to be fields with values: {spec.replicas: 3}"),
+        ({"kind": "pause", "object": SUBJECT, "when": {"data.size": 1}}, "when is not for pause, which counts writes"),
     ],
     ids=lambda each: str(each)[:30],
 )

@@ -1,5 +1,4 @@
-"""The management API of Cassandra as a proxy of HTTP, for all nodes: fake_management.py PORT. All that is asked succeeds.
-"""
+"""The management API of Cassandra as a proxy of HTTP, for all nodes: fake_management.py PORT. All that is asked succeeds."""
 
 from __future__ import annotations
 

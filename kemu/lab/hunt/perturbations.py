@@ -40,8 +40,20 @@ _LEAST_S = 1.0
 ALL = "all"
 """As a scope: all kinds."""
 _SCOPED = (FREEZE, LAG, OUTAGE)
+_TOLD = {
+    "create": "creation of",
+    "update": "update of",
+    "patch": "patch of",
+    "delete": "deletion of",
+    "deleting": "beginning of the end of",
+}
+_COUNTED = ("", "create", "update", "patch", "delete", "deleting")
 CODES = (429, 500, 503, 504)
 """With which a write can be refused; a conflict is a kind of its own."""
+
+
+ANY = '"*"'
+"""As a value of a condition: whatever it is."""
 
 
 @dataclass(frozen=True, order=True)
@@ -54,13 +66,31 @@ class Point:
     """Empty: any object of the kind, in any namespace; only for writes."""
     namespace: str
     nth: int
+    when: tuple[tuple[str, str], ...] = ()
+    """Only changes count at which these fields come to have these values (JSON; ``"*"``: any), by path."""
+    of: str = ""
+    """What is counted: ``create``, ``delete``, of writes the other verbs, and of changes ``deleting``, when the object
+    begins to go. Empty: all."""
 
     @property
     def subject(self) -> Named:
         return Named(self.kind, self.name or "of any name", self.namespace)
 
+    def told(self, what: str) -> str:
+        """``2nd write to Pod a``, ``1st creation of Pod a``"""
+        fields = " and ".join(f"{path} is {'there' if value == ANY else value}" for path, value in self.when)
+        whereupon = f" whereupon {fields}" if fields else ""
+        return f"{_ordinal(self.nth)} {_TOLD.get(self.of, what)} {self.subject}{whereupon}"
+
+    def __str__(self) -> str:
+        return self.told("change of")
+
     def data(self) -> dict[str, Any]:
         found: dict[str, Any] = {"object": {"kind": self.kind}, "nth": self.nth}
+        if self.of:
+            found["of"] = self.of
+        if self.when:
+            found["when"] = {path: json.loads(value) for path, value in self.when}
         if self.name:
             found["object"]["name"] = self.name
         if self.namespace != "default" and self.name:
@@ -126,14 +156,13 @@ class Perturbation:
 
     def __str__(self) -> str:
         who = self.controller
-        nth = f"{_ordinal(self.at.nth)} {'write to' if self.is_about_writes else 'change of'} {self.at.subject}"
+        nth = self.at.told("write to" if self.is_about_writes else "change of")
         of = "all kinds" if self.of == ALL else self.of
         restart = self.restart_at
         if self.what == FREEZE:
             assert restart is not None
             return (
-                f"{who} starts again at the {_ordinal(restart.nth)} change of {restart.subject}, and sees"
-                f" {of} for {self.lasts_s:g} s as it was after the {nth}"
+                f"{who} starts again at the {restart}, and sees {of} for {self.lasts_s:g} s as it was after the {nth}"
             )
         return {
             CRASH: f"{who} crashes after its {nth}, and starts again",
@@ -213,7 +242,7 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
 
     if not isinstance(data, Mapping):
         raise fail("perturb has to be a mapping: {kind: crashAfterWrite, controller: operator, object: {…}, nth: 2}")
-    keys = ("kind", "controller", "object", "nth", "restart", "until", "scope", "code", "field", "to")
+    keys = ("kind", "controller", "object", "nth", "of", "restart", "until", "scope", "code", "when", "field", "to")
     strange = set(data) - set(keys)
     if strange:
         raise fail(f"perturb has no key {min(map(str, strange))}; there are {', '.join(keys)}")
@@ -225,6 +254,8 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
     if what == DEPOSE and f"{controller}{SECOND}" not in controllers:
         raise fail(f"{DEPOSE} needs a second replica: replicas: 2 of controller {controller}")
     at = _point(data, fail, needs_name=what not in _OF_WRITES)
+    if at.when and what in _OF_WRITES:
+        raise fail(f"when is not for {what}, which counts writes")
     restart_at = None
     if what == FREEZE:
         if "restart" not in data:
@@ -291,7 +322,16 @@ def _point(data: object, fail: Callable[[str], KemuError], *, needs_name: bool =
     nth = data.get("nth", 1)
     if not isinstance(nth, int) or isinstance(nth, bool) or nth < 1:
         raise fail(f"nth has to be a number from 1 on, not {nth!r}")
-    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth)
+    of = data.get("of", "")
+    if of not in _COUNTED:
+        raise fail(f"of has to be one of {', '.join(_COUNTED[1:])}, not {of!r}")
+    when = data.get("when", {})
+    if not isinstance(when, Mapping) or not all(isinstance(path, str) and path for path in when):
+        raise fail("when has to be fields with values: {spec.replicas: 3}")
+    if when and of:
+        raise fail("of and when are two ways to count")
+    fields = tuple((path, json.dumps(value, sort_keys=True)) for path, value in when.items())
+    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth, fields, of)
 
 
 def _ordinal(number: int) -> str:

@@ -92,8 +92,16 @@ class _Drawing:
                 )
                 at_ns = cause.write.time_ns - 1
                 found.marks.append(Mark(at_ns, self._next(), column, text, True, 0, ()))
+        key = course.key(self._plan[0].at.subject)
+        if cause.write is None and key in self._columns:
+            end_ns = round(self._outcome.now_s * SECOND_NS)
+            found.marks.append(Mark(end_ns, self._next(), self._columns[key], "so until the end", True, 0, ()))
         key = self._symptom.key
-        if key in self._columns and self._symptom.what in ("different", "surplus", "orphan"):
+        if (
+            key in self._columns
+            and self._symptom.what in ("different", "surplus", "orphan")
+            and cause.write is not None
+        ):
             end_ns = round(self._outcome.now_s * SECOND_NS)
             text = {"different": "differs in the end", "surplus": "should not be there"}.get(
                 self._symptom.what, "orphaned"

@@ -11,6 +11,7 @@ from kemu.lab.hunt.courses import Change, Count, Course, manifest
 from kemu.lab.hunt.interceptors import Interceptor, Verdict
 from kemu.lab.hunt.perturbations import (
     ALL,
+    ANY,
     CONFLICT,
     CRASH,
     DELAY,
@@ -80,6 +81,8 @@ class Strikes:
         self._changes = [_Waiting(one) for one in perturbations if not one.is_about_writes]
         self._hidden: list[Hiding] = []
         """Hidden changes after which the next one has not come yet."""
+        self._whens: dict[Point, tuple[bool, int]] = {}
+        """Of points with conditions: whether these hold, and how often they have come about."""
         self._late: dict[tuple[str, str], float] = {}
         self._slow: dict[tuple[str, str], float] = {}
         self._deposed: dict[str, str] = {}
@@ -158,17 +161,18 @@ class Strikes:
     def _consider(self, one: _Waiting, change: Change) -> None:
         what = one.what
         restart = what.restart_at
+        is_here = self._is(what.at, change)
         if restart is None:
-            if _is(self._key(what.at), what.at, change):
+            if is_here:
                 one.struck = True
                 if what.what == MUTATE:
                     self._mutate(one, change)
                 else:
                     self._strike(what, change)
             return
-        if _is(self._key(what.at), what.at, change):
+        if is_here:
             one.revision = change.revision
-        if one.revision and _is(self._key(restart), restart, change):
+        if self._is(restart, change) and one.revision:
             one.struck = True
             self._see_the_past(what, one.revision)
             self._trial.restart(what.controller)
@@ -260,6 +264,20 @@ class Strikes:
     def _key(self, point: Point) -> str:
         return self._course.key(point.subject)
 
+    def _is(self, point: Point, change: Change) -> bool:
+        """Asked once for each point and change."""
+        if self._key(point) != change.key:
+            return False
+        if point.of:
+            return (point.of, point.nth) == (change.what, change.nth_of_what)
+        if not point.when:
+            return point.nth == change.nth
+        held, times = self._whens.get(point, (False, 0))
+        holds = change.value is not None and _holds(manifest(change.key, change.value), point)
+        times += holds and not held
+        self._whens[point] = holds, times
+        return holds and not held and times == point.nth
+
 
 _BEFORE = (CONFLICT, REFUSE, LOSE, SLOW, LATE)
 """What strikes a write before it happens."""
@@ -280,11 +298,24 @@ class _Waiting:
             return False
         if not at.name:
             return write.resource == course.resource(at.kind) and write.nth_of_kind == at.nth
-        return write.key == course.key(at.subject) and write.nth == at.nth
+        if write.key != course.key(at.subject):
+            return False
+        return (write.verb == at.of and write.nth_of_verb == at.nth) if at.of else write.nth == at.nth
 
 
-def _is(wanted: str, point: Point, change: Change) -> bool:
-    return wanted == change.key and point.nth == change.nth
+def _holds(found: Mapping[str, Any], point: Point) -> bool:
+    for path, wanted in point.when:
+        value: Any = found
+        for step in path.split("."):
+            if isinstance(value, Mapping):
+                value = value.get(step)
+            elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+                value = value[int(step)]
+            else:
+                value = None
+        if value is None if wanted == ANY else json.dumps(value, sort_keys=True) != wanted:
+            return False
+    return True
 
 
 def _nested(path: Sequence[str], value: object) -> dict[str, Any]:

@@ -42,6 +42,8 @@ EPOCH_UNIX_S = 1_767_225_600
 """2026-01-01: all trials begin at the same time."""
 RESTLESS_S = 20.0
 """Real time that controllers may take for what they do in a second of virtual time."""
+_BACKOFF_S = (1.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0)
+"""Virtual time after which a controller that has ended by itself is started again."""
 _USER = "hunt-"
 """Names of the users as which controllers come, without those of the controllers."""
 
@@ -57,7 +59,9 @@ class Outcome:
     refused: dict[int, str] = field(default_factory=dict)
     """What the API server said to steps that it refused, by their places."""
     crashes: dict[str, list[str]] = field(default_factory=dict)
-    """Of controllers that ended by themselves, panicked, or never were ready."""
+    """Of controllers that panicked, or ended by themselves and never were there again."""
+    exits: dict[str, list[str]] = field(default_factory=dict)
+    """Of others that ended by themselves, and were started again as a kubelet does it."""
     failed: list[str] = field(default_factory=list)
     """Properties that do not hold."""
     is_stale: bool = False
@@ -156,12 +160,15 @@ class Trial:
             for alarms in self._alarms.values():
                 self._in_cluster(alarms.close)
             self._over = True
+            down = {name for name, process in self._processes.items() if not process.runs}
             for process in self._processes.values():
                 process.stop()
             result = running.end()
         for name, process in self._processes.items():
-            if process.crashes or process.panics:
-                outcome.crashes[name] = list(dict.fromkeys([*process.crashes, *process.panics]))
+            if process.panics or name in down:
+                outcome.crashes[name] = list(dict.fromkeys([*process.panics, *process.crashes]))
+            elif process.crashes:
+                outcome.exits[name] = process.crashes
         outcome.failed = [one["id"] for one in result.verdict["expectations"] if one["holds"] is False]
         outcome.struck = self.strikes.all_came
         outcome.real_s = time.monotonic() - begun
@@ -197,6 +204,7 @@ class Trial:
                 self._project.here,
                 self._folder / f"{name}.log",
                 lambda name=name: self._in_cluster(lambda: self._is_ready(name)),  # type: ignore[misc]
+                lambda name=name: self._in_cluster(lambda: self._has_ended(name)),  # type: ignore[misc]
             )
         self._interceptor.tokens = tokens
         standing_by = [one.name for one in self._project.controllers if one.stands_by]
@@ -303,8 +311,21 @@ class Trial:
     def _is_late(self, name: str, starts: int) -> None:
         process = self._processes[name]
         if not self._over and process.starts == starts and not self._ready[name].is_set():
-            process.crashes.append(f"it was not ready within {READY_S:g} s")
-            self._is_ready(name)
+            self._is_ready(name)  # if it never is, the end shows it
+
+    def _has_ended(self, name: str) -> None:
+        """By itself. It is started again, as a kubelet does it: at once, and then after a while."""
+        process, starts = self._processes[name], self._processes[name].starts
+        if not self._outcome.begun_ns:
+            return
+        self._is_ready(name)
+        after_s = _BACKOFF_S[min(len(process.crashes), len(_BACKOFF_S)) - 1]
+
+        def start() -> None:
+            if not self._over and process.starts == starts and not process.runs:
+                self._launch(name)
+
+        self.later(after_s, start)
 
     def _is_ready(self, name: str) -> None:
         self._ready[name].set()
