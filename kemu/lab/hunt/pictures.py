@@ -20,7 +20,7 @@ _MOST_OBJECTS = 3
 _MOST_CHANGES = 5
 """Of one object that are shown, beside those that matter."""
 _MOST_TEXT = 26
-_MOST_TITLE = 32
+_MOST_TITLE, _MOST_HEAD = 32, 76
 _LATE_NS = SECOND_NS // 2
 """News that come later than that are late."""
 _AT_ONCE_NS = SECOND_NS // 5
@@ -43,7 +43,7 @@ def alone(shown: Diagram, plan: Plan, cause: Cause, symptoms: Sequence[Symptom])
     words = [(line, "bad") for line in textwrap.wrap(_sentence(cause.text), _LETTERS, break_on_hyphens=False)]
     told = f"Perturbation: {perturbations.shown(plan)}."
     words += [(line, "faint") for line in textwrap.wrap(told, _LETTERS, break_on_hyphens=False)]
-    title = textwrap.shorten(symptoms[0].text, _LETTERS, placeholder=" …")
+    title = textwrap.shorten(symptoms[0].text, _MOST_HEAD, placeholder=" …")
     return svgs.page(title, [_panel(shown)], words)
 
 
@@ -90,9 +90,12 @@ class _Drawing:
                 text = (
                     f"sees {_what(course.named(each.key))} as of change {each.known.nth}" if each.known else "sees none"
                 )
-                at_ns = cause.write.time_ns - 1
+                made = [
+                    one for one in course.changes if one.key == cause.write.key and one.revision <= cause.write.revision
+                ]
+                at_ns = min([cause.write.time_ns, *(one.time_ns for one in made[-1:])]) - 1
                 found.marks.append(Mark(at_ns, self._next(), column, text, True, 0, ()))
-        key = course.key(self._plan[0].at.subject)
+        key = causes.place(course, self._plan[0])[0]
         if cause.write is None and key in self._columns:
             end_ns = round(self._outcome.now_s * SECOND_NS)
             found.marks.append(Mark(end_ns, self._next(), self._columns[key], "so until the end", True, 0, ()))
@@ -121,6 +124,7 @@ class _Drawing:
         found += [self._symptom.key] if self._symptom.key else []
         for one in self._plan:
             found += [course.key(point.subject) for point in (one.at, one.restart_at) if point is not None]
+            found.append(causes.place(course, one)[0])
         there = {one.key for one in course.changes}
         return list(dict.fromkeys(key for key in found if key in there))[:_MOST_OBJECTS]
 
@@ -133,6 +137,7 @@ class _Drawing:
             wanted = {id(one) for each in cause.ignorance if each.key == key for one in (each.known, *each.missed[-3:])}
             points = [point for one in self._plan for point in (one.at, one.restart_at) if point is not None]
             nths = {point.nth for point in points if self._course.key(point.subject) == key}
+            nths |= {nth for other, nth in (causes.place(self._course, one) for one in self._plan) if other == key}
             wanted |= {id(one) for one in own if one.nth in nths or one.value is None or one.is_new}
             if cause.write is not None and cause.write.key == key:
                 until = cause.write.revision
@@ -226,7 +231,13 @@ class _Drawing:
         named = self._course.named(change.key)
         for time_ns, place in self._outcome.deeds:
             step = self._steps[place] if place < len(self._steps) else None
-            if step is not None and 0 <= change.time_ns - time_ns <= _AT_ONCE_NS and _concerns(step, named):
+            is_deletion = change.value is None or "deleted" in self._said(change)
+            if (
+                step is not None
+                and (step.what == "delete") == is_deletion
+                and 0 <= change.time_ns - time_ns <= _AT_ONCE_NS
+                and _concerns(step, named)
+            ):
                 return step.what
         return ""
 
@@ -266,7 +277,7 @@ def _doing(one: Perturbation) -> str:
     return {
         "pause": f"is cut off for {one.lasts_s:g} s",
         "lag": f"hears nothing for {one.lasts_s:g} s",
-        "hide": f"does not see change {one.at.nth}",
+        "hide": "does not see that",
         "conflict": "meets a conflict",
         "refuse": f"is refused: {one.code or 500}",
         "loseAnswer": "gets no answer",

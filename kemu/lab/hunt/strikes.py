@@ -103,6 +103,7 @@ class Strikes:
             what = one.what
             if what.what in _BEFORE and one.meets(write, self._course):
                 one.struck = True
+                self._course.struck[what] = write.key, write.nth
                 if what.what == CONFLICT:
                     code = 409
                 elif what.what == REFUSE:
@@ -128,6 +129,7 @@ class Strikes:
             if what.what in _BEFORE or not one.meets(write, self._course):
                 continue
             one.struck = True
+            self._course.struck[what] = write.key, write.nth
             if what.what == CRASH:
                 self._trial.restart(controller)
             elif what.what == PAUSE:
@@ -165,6 +167,7 @@ class Strikes:
         if restart is None:
             if is_here:
                 one.struck = True
+                self._course.struck[what] = change.key, change.nth
                 if what.what == MUTATE:
                     self._mutate(one, change)
                 else:
@@ -174,6 +177,7 @@ class Strikes:
             one.revision = change.revision
         if self._is(restart, change) and one.revision:
             one.struck = True
+            self._course.struck[what] = change.key, change.nth
             self._see_the_past(what, one.revision)
             self._trial.restart(what.controller)
 
