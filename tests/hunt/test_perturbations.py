@@ -142,7 +142,7 @@ def test_plans_that_cannot_be(plan: dict[str, Any], told: str) -> None:
 def test_plans_are_read_as_they_are_written(plan: dict[str, Any]) -> None:
     read = perturbations.read(plan, {"keepers": 1}, "here")
     assert perturbations.read(read.data(), {"keepers": 1}, "here") == read
-    assert read.controller in str(read)
+    assert read.at.kind in str(read)
 
 
 def test_what_a_view_from_the_past_tells(tmp_path: Path) -> None:

@@ -270,7 +270,8 @@ class Interceptor:
         if not name and asked.verb == "create":
             body = await _body(receive)
             name, receive = _name(body, resource), _again(body, receive)
-        count = course.count_write(controller, resource, key_of(resource, asked.namespace, name) if name else "")
+        key = key_of(resource, asked.namespace, name) if name else ""
+        count = course.count_write(controller, resource, key, asked.verb)
         verdict = judge.before(count)
         if verdict.late_s:
             await self.sleep(verdict.late_s)
@@ -309,6 +310,7 @@ class Interceptor:
                     status,
                     self._course.revision,
                     count.nth_of_kind,
+                    count.nth_of_verb,
                 )
             )
 
@@ -330,7 +332,7 @@ class Interceptor:
         elif since.isdecimal() and 0 < int(since) <= self._compacted.get((controller, resource), -1):
             await _expired(asked, send)
             return
-        self._judge.asks(controller, resource)
+        self._judge.asks(controller, resource)  # not where it was refused: it waits, and asks once more
         stream = Stream(self, controller, resource, send, begins)
         self._streams.add(stream)
         self._watched(controller, resource)

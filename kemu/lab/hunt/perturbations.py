@@ -40,6 +40,14 @@ _LEAST_S = 1.0
 ALL = "all"
 """As a scope: all kinds."""
 _SCOPED = (FREEZE, LAG, OUTAGE)
+_TOLD = {
+    "create": "creation of",
+    "update": "update of",
+    "patch": "patch of",
+    "delete": "deletion of",
+    "deleting": "beginning of the end of",
+}
+_COUNTED = ("", "create", "update", "patch", "delete", "deleting")
 CODES = (429, 500, 503, 504)
 """With which a write can be refused; a conflict is a kind of its own."""
 
@@ -60,17 +68,27 @@ class Point:
     nth: int
     when: tuple[tuple[str, str], ...] = ()
     """Only changes count at which these fields come to have these values (JSON; ``"*"``: any), by path."""
+    of: str = ""
+    """What is counted: ``create``, ``delete``, of writes the other verbs, and of changes ``deleting``, when the object
+    begins to go. Empty: all."""
 
     @property
     def subject(self) -> Named:
         return Named(self.kind, self.name or "of any name", self.namespace)
 
-    def __str__(self) -> str:
+    def told(self, what: str) -> str:
+        """``2nd write to Pod a``, ``1st creation of Pod a``"""
         fields = " and ".join(f"{path} is {'there' if value == ANY else value}" for path, value in self.when)
-        return f"{_ordinal(self.nth)} change of {self.subject}{f' whereupon {fields}' if fields else ''}"
+        whereupon = f" whereupon {fields}" if fields else ""
+        return f"{_ordinal(self.nth)} {_TOLD.get(self.of, what)} {self.subject}{whereupon}"
+
+    def __str__(self) -> str:
+        return self.told("change of")
 
     def data(self) -> dict[str, Any]:
         found: dict[str, Any] = {"object": {"kind": self.kind}, "nth": self.nth}
+        if self.of:
+            found["of"] = self.of
         if self.when:
             found["when"] = {path: json.loads(value) for path, value in self.when}
         if self.name:
@@ -138,7 +156,7 @@ class Perturbation:
 
     def __str__(self) -> str:
         who = self.controller
-        nth = f"{_ordinal(self.at.nth)} write to {self.at.subject}" if self.is_about_writes else str(self.at)
+        nth = self.at.told("write to" if self.is_about_writes else "change of")
         of = "all kinds" if self.of == ALL else self.of
         restart = self.restart_at
         if self.what == FREEZE:
@@ -224,7 +242,7 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
 
     if not isinstance(data, Mapping):
         raise fail("perturb has to be a mapping: {kind: crashAfterWrite, controller: operator, object: {…}, nth: 2}")
-    keys = ("kind", "controller", "object", "nth", "restart", "until", "scope", "code", "when", "field", "to")
+    keys = ("kind", "controller", "object", "nth", "of", "restart", "until", "scope", "code", "when", "field", "to")
     strange = set(data) - set(keys)
     if strange:
         raise fail(f"perturb has no key {min(map(str, strange))}; there are {', '.join(keys)}")
@@ -304,11 +322,16 @@ def _point(data: object, fail: Callable[[str], KemuError], *, needs_name: bool =
     nth = data.get("nth", 1)
     if not isinstance(nth, int) or isinstance(nth, bool) or nth < 1:
         raise fail(f"nth has to be a number from 1 on, not {nth!r}")
+    of = data.get("of", "")
+    if of not in _COUNTED:
+        raise fail(f"of has to be one of {', '.join(_COUNTED[1:])}, not {of!r}")
     when = data.get("when", {})
     if not isinstance(when, Mapping) or not all(isinstance(path, str) and path for path in when):
         raise fail("when has to be fields with values: {spec.replicas: 3}")
+    if when and of:
+        raise fail("of and when are two ways to count")
     fields = tuple((path, json.dumps(value, sort_keys=True)) for path, value in when.items())
-    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth, fields)
+    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth, fields, of)
 
 
 def _ordinal(number: int) -> str:

@@ -12,6 +12,7 @@ import json
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from kemu.lab.hunt.courses import Change, Write
@@ -77,8 +78,29 @@ def plans(reference: Outcome, *, pairs: bool = False, mutations: bool = False) -
         chosen = sorted(chosen, key=lambda each: each[0])
         for turn, one in enumerate(dict.fromkeys(one for _, one in chosen)):
             found.append((turn + _TURNS[what], order.index(what), one))
-    singles: list[Plan] = [(one,) for _, _, one in sorted(found, key=lambda each: each[:2])]
+    singles: list[Plan] = [(_among_alike(analysis, one),) for _, _, one in sorted(found, key=lambda each: each[:2])]
     return [*singles, *(_pairs(analysis) if pairs else ()), *(_mutations(analysis) if mutations else ())]
+
+
+def _among_alike(analysis: Analysis, one: Perturbation) -> Perturbation:
+    """With points that are counted among creations and deletions, where they are one: how often an object is updated
+    before depends on times, and differs from trial to trial."""
+    course = analysis.course
+    if one.is_about_writes:
+        key = course.key(one.at.subject) if one.at.name else ""
+        write = next(
+            (w for w in course.writes if (w.controller, w.key, w.nth) == (one.controller, key, one.at.nth)), None
+        )
+        is_rare = write is not None and write.nth_of_verb and write.verb in ("create", "delete")
+        return replace(one, at=replace(one.at, nth=write.nth_of_verb, of=write.verb)) if write and is_rare else one
+    restart = None if one.restart_at is None else _change_among_alike(analysis, one.restart_at)
+    return replace(one, at=_change_among_alike(analysis, one.at), restart_at=restart)
+
+
+def _change_among_alike(analysis: Analysis, point: Point) -> Point:
+    key = analysis.course.key(point.subject)
+    change = next((one for one in analysis.course.changes if (one.key, one.nth) == (key, point.nth)), None)
+    return replace(point, nth=change.nth_of_what, of=change.what) if change is not None and change.what else point
 
 
 def every(reference: Outcome) -> Iterator[Plan]:
@@ -170,7 +192,7 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
         ]
         # Between two writes something is half done.
         rank = 0 if write is not spell[-1] else 2
-        rank += {"delete": -1, "create": 0}.get(write.verb, 1)
+        rank = -1 if write.verb == "delete" else rank + int(write.verb != "create")
         yield rank, Perturbation(CRASH, write.controller, at)
         yield rank, Perturbation(LOSE, write.controller, at)
         if write.verb in _COMPARING:
@@ -241,16 +263,19 @@ def _chosen(analysis: Analysis) -> list[Impact]:
 
 
 def _rank(impact: Impact) -> int:
-    """What made the controller delete something does most harm when it is seen again."""
+    """What made the controller delete something does most harm when it is seen again; and what somebody has asked for
+    comes before what only happens meanwhile."""
+    is_asked = impact.is_end or not impact.paths or any(path.startswith(("spec", "data")) for path in impact.paths)
     if any(one.verb == "delete" for one in impact.writes):
-        return 0
+        return 0 if is_asked else 1
     if impact.is_end:
-        return 1
-    return 2 if any(one.verb == "create" for one in impact.writes) else 3
+        return 2
+    return (4 if any(one.verb == "create" for one in impact.writes) else 6) + (0 if is_asked else 1)
 
 
 def _freezes(analysis: Analysis) -> Iterator[Ranked]:
-    """An old state that made the controller write, seen again when what it wrote then has changed once more."""
+    """An old state that made the controller write, seen again when what it wrote then has changed once more; and the
+    state before it."""
     for impact in _chosen(analysis):
         at = impact.change
         first = impact.writes[0].revision
@@ -271,6 +296,10 @@ def _freezes(analysis: Analysis) -> Iterator[Ranked]:
             yield rank, Perturbation(FREEZE, impact.notice.controller, point, when)
             if not place and _rank(impact) <= 1:
                 yield rank + 1, Perturbation(FREEZE, impact.notice.controller, point, when, scope=ALL)
+            if not place and at.nth > 1 and any(path.startswith("spec") for path in impact.paths):
+                # What was asked for is undone by who still sees what was wanted before.
+                before = _point(analysis, at.key, at.nth - 1)
+                yield rank, Perturbation(FREEZE, impact.notice.controller, before, when)
 
 
 def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
@@ -334,7 +363,7 @@ def _delays(analysis: Analysis) -> Iterator[Ranked]:
                 break
         if (controller, kind) not in seen:
             seen.add((controller, kind))
-            yield 4, Perturbation(DELAY, controller, point)
+            yield 8, Perturbation(DELAY, controller, point)
 
 
 # Wrong values

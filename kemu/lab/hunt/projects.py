@@ -330,9 +330,10 @@ class _Loading:
                 continue
             place = self._here / name.replace("{operators}", str(operators()))
             if not place.exists():
-                told = f"there is no {place}" if "{operators}" in name else f"there is no {name} beside this file"
-                hint = "scripts/operators builds operators" if "{operators}" in name else ""
-                self._report.add(("spec", "cluster", "manifests", index), told, hint)
+                is_built = "{operators}" in name
+                text = f"there is no {place}" if is_built else f"there is no {name} beside this file"
+                hint = "scripts/operators builds operators" if is_built else ""
+                self._report.add(("spec", "cluster", "manifests", index), text, hint)
             found.append(place)
         return found
 

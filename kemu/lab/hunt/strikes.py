@@ -272,6 +272,8 @@ class Strikes:
         """Asked once for each point and change."""
         if self._key(point) != change.key:
             return False
+        if point.of:
+            return (point.of, point.nth) == (change.what, change.nth_of_what)
         if not point.when:
             return point.nth == change.nth
         held, times = self._whens.get(point, (False, 0))
@@ -300,7 +302,9 @@ class _Waiting:
             return False
         if not at.name:
             return write.resource == course.resource(at.kind) and write.nth_of_kind == at.nth
-        return write.key == course.key(at.subject) and write.nth == at.nth
+        if write.key != course.key(at.subject):
+            return False
+        return (write.verb == at.of and write.nth_of_verb == at.nth) if at.of else write.nth == at.nth
 
 
 def _holds(found: Mapping[str, Any], point: Point) -> bool:
