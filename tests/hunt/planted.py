@@ -24,7 +24,7 @@ from pathlib import Path
 import yaml
 
 from kemu.errors import KemuError
-from kemu.lab.hunt import findings, perturbations, planning, projects
+from kemu.lab.hunt import findings, oracles, perturbations, planning, projects
 from kemu.lab.hunt.projects import Step
 from kemu.lab.hunt.searches import Hunt
 
@@ -59,7 +59,7 @@ BUGS = {
             "pods get random names, which are written down after all are there",
         ),
         Bug("early", "intermediate state", "go", "the status says that it is done before it is"),
-        Bug("orphans", "stale state", "python", "at its start it removes pods of crews that are not in its list"),
+        Bug("orphans", "stale state", "python", "at its start it removes secrets of crews that are not in its list"),
         Bug("shrink", "stale state", "go", "deletes pods and claims by the size that its cache knows"),
         Bug(
             "moment",
@@ -105,7 +105,7 @@ def search(bug: Bug, *, careful: bool, times: int = 1) -> Result:
             outcome = hunt.trial(steps, plan)
             result.done += 1
             result.not_struck += not outcome.struck
-            symptoms = reference.symptoms(outcome) if outcome.struck else []
+            symptoms = oracles.bugs(reference.symptoms(outcome)) if outcome.struck else []
             if symptoms:
                 shows = findings.shows(hunt, reference, steps, plan, symptoms)
                 told = f"{' + '.join(one.what for one in plan)}: {symptoms[0].text} ({'; '.join(map(str, plan))})"
@@ -124,7 +124,7 @@ def known(bug: Bug, *, careful: bool) -> list[str]:
         outcome = hunt.trial(steps, (plan,))
         if not outcome.struck:
             raise KemuError(f"{bug.name}: it has not come about that {plan}")
-        return [one.text for one in reference.symptoms(outcome)]
+        return [one.text for one in oracles.bugs(reference.symptoms(outcome))]
 
 
 def plans() -> dict[str, object]:
@@ -141,7 +141,8 @@ def _hunting(bug: Bug, careful: bool) -> Iterator[tuple[Hunt, tuple[Step, ...]]]
     found = project(bug)
     out = Path(tempfile.mkdtemp(prefix=f"planted-{bug.name}-"))
     try:
-        yield Hunt(found, out), found.steps
+        with Hunt(found, out) as hunt:
+            yield hunt, found.steps
     finally:
         shutil.rmtree(out)
         if before is None:
