@@ -12,11 +12,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -56,7 +58,7 @@ BUGS = {
             "forgetful",
             "intermediate state",
             "python",
-            "pods get random names, which are written down after all are there",
+            "pods get random names, written down after all are there",
         ),
         Bug("early", "intermediate state", "go", "the status says that it is done before it is"),
         Bug("orphans", "stale state", "python", "at its start it removes secrets of crews that are not in its list"),
@@ -94,14 +96,17 @@ class Result:
     """Of kemu and of the controllers, with the reference."""
 
 
-def search(bug: Bug, *, careful: bool, times: int = 1) -> Result:
-    """Until the first finding; with ``careful`` all plans, so many times. Raises KemuError."""
-    begun = _cpu_s()
+def search(bug: Bug, *, careful: bool, times: int = 1, limit_s: float = math.inf) -> Result:
+    """Until the first finding; with ``careful`` all plans, so many times. No plan begins after so much real time.
+    Raises KemuError."""
+    begun, until = _cpu_s(), time.monotonic() + limit_s
     with _hunting(bug, careful) as (hunt, steps):
         reference = hunt.reference()
         plans = planning.plans(reference.outcomes[0])
         result = Result(bug.name, careful, len(plans))
         for plan in [*plans] * times:
+            if time.monotonic() > until:
+                break
             outcome = hunt.trial(steps, plan)
             result.done += 1
             result.not_struck += not outcome.struck
@@ -225,6 +230,7 @@ def main() -> int:
     parser.add_argument("bugs", nargs="*", choices=[*BUGS, []], metavar="BUG", help="all, unless named")
     parser.add_argument("--careful", action="store_true", help="search the programs without the bugs")
     parser.add_argument("--times", type=int, default=1, help="with --careful: how often each plan is tried")
+    parser.add_argument("--limit", type=float, default=math.inf, help="seconds for each search")
     parser.add_argument("--known", action="store_true", help="only the plan that is known to show it")
     parser.add_argument(
         "--table", action="store_true", help="print the table of docs/hunting.md from tests/hunt/planted.jsonl"
@@ -242,7 +248,10 @@ def main() -> int:
                 failed |= bool(told) == options.careful
                 print(f"{name}{', mended' if options.careful else ''}: {'; '.join(told) or 'nothing'}", flush=True)
                 continue
-            result = search(BUGS[name], careful=options.careful, times=options.times)
+            result = search(BUGS[name], careful=options.careful, times=options.times, limit_s=options.limit)
+        except Missing as why:
+            print(f"{name}: skipped: {why}", flush=True)
+            continue
         except KemuError as error:
             print(f"{name}: {error}", file=sys.stderr)
             failed = True
