@@ -27,6 +27,7 @@ import yaml
 
 from kemu.errors import KemuError
 from kemu.lab.hunt import findings, oracles, perturbations, planning, projects
+from kemu.lab.hunt.oracles import Reference
 from kemu.lab.hunt.projects import Step
 from kemu.lab.hunt.searches import Hunt
 
@@ -125,7 +126,10 @@ def known(bug: Bug, *, careful: bool) -> list[str]:
     """What goes wrong with the plan that is known to show it. Raises KemuError, also where nothing was struck."""
     with _hunting(bug, careful) as (hunt, steps):
         plan = perturbations.read(plans()[bug.name], {"crews": None}, bug.name)
-        reference = hunt.reference()
+        # Two runs, as time is short.
+        reference = Reference([hunt.trial(steps, ()) for _ in range(2)], (), steps)
+        if reference.problems:
+            raise KemuError(f"{bug.name}: without any perturbation: {'; '.join(reference.problems)}")
         outcome = hunt.trial(steps, (plan,))
         if not outcome.struck:
             raise KemuError(f"{bug.name}: it has not come about that {plan}")
