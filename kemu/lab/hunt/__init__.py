@@ -13,9 +13,16 @@ processes       a controller as a child of this process
 interceptors    between controllers and gateway: sees what they write and are told, and perturbs it
 courses         what happened in a trial
 oracles         whether it went wrong
+safety          what must not happen at any moment
+states          how the end differs
+outputs         panics in what a controller prints
+causes          why it went wrong
+pictures        the same as a space-time picture
 findings        what a trial has found: the smallest steps, repetitions
 searches        the hunt as a whole
-pools           trials side by side, in processes
+pools           trials side by side, in processes; ``networks``, which they have each
+waits           what the threads of a controller wait for
+clocks          the time of a cluster in controllers in Python
 coverage        what was tried, and what never came about
 summaries       the hunt in words
 tellings        the course of a trial in words

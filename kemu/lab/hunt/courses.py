@@ -11,6 +11,7 @@ from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.conversion import convert
 from kemu.lab.hunt.projects import Named
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.runlog.events import Transaction
 
 _ANSWERED_NS = 100_000_000
@@ -107,6 +108,8 @@ class Course:
     notices: list[Notice] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
+    struck: dict[object, tuple[str, int]] = field(default_factory=dict)
+    """Perturbations that have come about, with the key and the number of the write or the change."""
     values: dict[str, bytes] = field(default_factory=dict)
     """What the store holds, by key."""
     revision: int = 0
@@ -234,7 +237,7 @@ def manifest(key: str, value: bytes) -> Mapping[str, Any]:
     return convert.to_manifest(message(key, value))
 
 
-def message(key: str, value: bytes) -> Any:
+def message(key: str, value: bytes) -> KubernetesObject:
     """An object of the store."""
     return resources.MESSAGES[resources.plural_of(key)].FromString(value)
 

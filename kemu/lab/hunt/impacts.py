@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from kemu.lab.hunt.courses import Change, Course, Notice, Write, manifest
+from kemu.lab.hunt.projects import SECOND
 from kemu.lab.hunt.trials import Outcome
 
 SPELL_NS = 250_000_000
@@ -205,6 +206,10 @@ class Analysis:
         named, prefix = self.course.named(key), self._prefix(key)
         name = f"{prefix}*" if prefix else named.name
         return f"{named.kind} {named.namespace}/{_ORDINAL.sub('#', name)}"
+
+    def has_second(self, controller: str) -> bool:
+        """Whether another replica waits for its lease."""
+        return any(one.controller == f"{controller}{SECOND}" for one in self.course.starts)
 
     def has_random_name(self, key: str) -> bool:
         return bool(self._prefix(key))

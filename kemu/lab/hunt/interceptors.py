@@ -22,7 +22,7 @@ from kemu.emulated.gateway.requests import envelopes, request_infos
 from kemu.emulated.objects import resources
 from kemu.errors import ApiError
 from kemu.lab.hunt.courses import Count, Course, Notice, Read, Write, key_of
-from kemu.lab.hunt.watches import ALWAYS_FRESH, Event, Hiding, Stream, View, initial_events
+from kemu.lab.hunt.watches import ALWAYS_FRESH, LEASES, Event, Hiding, Stream, View, initial_events
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -32,6 +32,8 @@ Send = Callable[[Message], Awaitable[None]]
 _WRITES = ("create", "update", "patch", "delete", "deletecollection")
 _CONNECTS = ("exec", "attach", "portforward", "proxy")
 """Subresources by which nothing is written."""
+_CONNECTED_S = 1.0
+"""Real time for which the virtual one stands while a controller speaks with a container."""
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"
 
 
@@ -45,6 +47,8 @@ class Verdict:
     """It happens, and the connection ends without an answer."""
     late_s: float = 0.0
     """Virtual time before it happens."""
+    answer_late_s: float = 0.0
+    """Virtual time between that and the answer."""
 
 
 class Judge(Protocol):
@@ -80,9 +84,10 @@ class Interceptor:
         sleep: Callable[[float], Awaitable[None]],
         told: Callable[[], None],
         judge: Judge,
-        watched: Callable[[str], None],
+        watched: Callable[[str, str], None],
     ) -> None:
-        """``told``: a controller learns something now. ``watched``: a controller has begun a watch."""
+        """``told``: a controller learns something now. ``watched``: a controller has begun a watch of a
+        resource, or asks for a lease."""
         self._app = app
         self._course = course
         self.now_ns = now_ns
@@ -102,8 +107,14 @@ class Interceptor:
         """Controllers, with the resources that are refused to them; empty: all."""
         self._paused: dict[str, asyncio.Event] = {}
         """Set when the pause is over."""
+        self._deposed = set[str]()
+        """Those of them for whom leases wait, too."""
         self._streams: set[Stream] = set()
         self._flushing: set[asyncio.Future[None]] = set()
+        self._connections = 0
+        self.hold: Callable[[str], None] = lambda what: None
+        self.release: Callable[[str], None] = lambda what: None
+        """Time stands for this, in words, and no longer."""
 
     def close(self) -> None:
         self._app.close()
@@ -125,12 +136,15 @@ class Interceptor:
     def relist(self, controller: str, resource: str, revision: int) -> None:
         self._judge.ended(controller, self.expire(controller, resource, revision))
 
-    def pause(self, controller: str) -> None:
+    def pause(self, controller: str, *, with_leases: bool = False) -> None:
         """Nothing gets through to it or from it."""
         self._paused.setdefault(controller, asyncio.Event())
+        if with_leases:
+            self._deposed.add(controller)
 
     def resume(self, controller: str) -> None:
         """May be repeated."""
+        self._deposed.discard(controller)
         over = self._paused.pop(controller, None)
         if over is not None:
             over.set()
@@ -178,7 +192,7 @@ class Interceptor:
         return self._judge.late_s(controller, resource)
 
     async def tell(self, stream: Stream, line: bytes, send: Send) -> None:
-        await self._gate(stream.controller)
+        await self._gate(stream.controller, stream.resource)
         found = stream.parsed(line)
         if found is not None and found.what != "BOOKMARK":
             self._course.notices.append(Notice(self.now_ns(), stream.controller, found.key, found.revision, found.what))
@@ -195,15 +209,16 @@ class Interceptor:
         asked = requests.of(scope)
         scope = _in_json(scope)
         resource = _resource(asked) if asked.resource else ""
-        if resource not in ALWAYS_FRESH:
-            await self._gate(controller)
+        await self._gate(controller, resource)
+        if resource == LEASES:
+            self._watched(controller, resource)
         if resource and asked.verb == "list":
             self._judge.asks(controller, resource)
         if resource and any(who == controller and _is_of(of, resource) for who, of in self._outages):
             await layer.drain(receive)
             await refusals.send(refusals.status(503, asked), send)
         elif asked.resource.partition("/")[2] in _CONNECTS:
-            await self._app(scope, receive, send)
+            await self._connect(controller, asked, scope, receive, send)
         elif asked.verb in _WRITES and resource:
             await self._write(controller, asked, scope, receive, send)
         elif asked.is_watch and resource:
@@ -229,9 +244,24 @@ class Interceptor:
                 return self.tokens.get(value.removeprefix(b"Bearer "), "")
         return ""
 
-    async def _gate(self, controller: str) -> None:
+    async def _connect(self, controller: str, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
+        """What is said on the connection is not heard here: time stands until it is over. Not for ever, as a command
+        may itself wait for time to pass."""
+        self._connections += 1
+        what = f"{asked.resource} {asked.name} for {controller} ({self._connections})"
+        serving = asyncio.ensure_future(self._app(scope, receive, send))
+        self.hold(what)
+        try:
+            await asyncio.wait((serving,), timeout=_CONNECTED_S)
+            self.release(what)
+            await serving
+        finally:
+            self.release(what)
+            serving.cancel()
+
+    async def _gate(self, controller: str, resource: str) -> None:
         """Until a pause is over."""
-        while controller in self._paused:
+        while controller in self._paused and (resource not in ALWAYS_FRESH or controller in self._deposed):
             await self._paused[controller].wait()
 
     async def _write(self, controller: str, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
@@ -261,8 +291,9 @@ class Interceptor:
         if is_lost:
             await layer.end_connection(scope, receive, True)
             return
-        if resource not in ALWAYS_FRESH:
-            await self._gate(controller)
+        await self._gate(controller, resource)
+        if verdict.answer_late_s:
+            await self.sleep(verdict.answer_late_s)
         for message in answer:
             await send(message)
 
@@ -302,7 +333,7 @@ class Interceptor:
         self._judge.asks(controller, resource)  # not where it was refused: it waits, and asks once more
         stream = Stream(self, controller, resource, send, begins)
         self._streams.add(stream)
-        self._watched(controller)
+        self._watched(controller, resource)
         stream.serving = asyncio.ensure_future(self._app(scope, receive, stream.pass_on))
         try:
             await stream.serving

@@ -38,7 +38,7 @@ class Symptom:
     """One thing that went wrong."""
 
     what: str
-    """``property crash stuck refused missing surplus different created deleted hot restless`` and those of
+    """``property crash exit stuck refused missing surplus different created deleted hot restless`` and those of
     :mod:`safety`"""
     subject: str
     """The kind, or the controller, or the step."""
@@ -49,6 +49,8 @@ class Symptom:
     """The object, where there is one."""
     time_ns: int = -1
     """When; -1: in the end."""
+    by: str = ""
+    """The key of another object by whose change it happened."""
 
     @property
     def signature(self) -> tuple[str, str]:
@@ -105,7 +107,8 @@ class Reference:
         for outcome in self.outcomes:
             found += [f"step {place + 1} ({self._steps[place]}) waited in vain" for place in outcome.stuck]
             found += [f"step {place + 1} ({self._steps[place]}): {why}" for place, why in outcome.refused.items()]
-            found += [f"controller {name}: {why}" for name, all_ in outcome.crashes.items() for why in all_]
+            ends = (*outcome.crashes.items(), *outcome.exits.items())
+            found += [f"controller {name}: {why}" for name, all_ in ends for why in all_]
             found += [f"property {name} does not hold" for name in outcome.failed]
         return list(dict.fromkeys(found))
 
@@ -119,6 +122,8 @@ class Reference:
             yield Symptom("property", name, f"property {name} does not hold")
         for name, crashes in outcome.crashes.items():
             yield Symptom("crash", name, f"controller {name} fails: {crashes[0]}")
+        for name, exits in outcome.exits.items():
+            yield Symptom("exit", name, f"controller {name} has to be started again: {exits[0]}", False)
         yield from self._unsafe(outcome)
         for place in outcome.stuck:
             step = self._steps[place]
@@ -143,7 +148,9 @@ class Reference:
             if counts[harm.what, harm.key] <= self._harms[harm.what, harm.key]:
                 continue
             is_bug = harm.lasts or not ((outcome.is_stale and harm.what in _STALE_HARMS) or harm.what in _MADE_GOOD)
-            yield Symptom(harm.what, outcome.course.named(harm.key).kind, harm.text, is_bug, harm.key, harm.time_ns)
+            yield Symptom(
+                harm.what, outcome.course.named(harm.key).kind, harm.text, is_bug, harm.key, harm.time_ns, harm.by
+            )
 
     def _harms_of(self, outcome: Outcome) -> list[safety.Harm]:
         return safety.harms(outcome.course, outcome.begun_ns, round(outcome.now_s * SECOND_NS), self._stable_ns)

@@ -20,12 +20,14 @@ from kemu.lab.hunt.perturbations import (
     CONFLICT,
     CRASH,
     DELAY,
+    DEPOSE,
     END,
     EXPIRE,
     FREEZE,
     HIDE,
     KINDS,
     LAG,
+    LATE,
     LOSE,
     OUTAGE,
     PAUSE,
@@ -45,10 +47,14 @@ _ALIKE = 2
 """Of points that are alike."""
 _MEET_NS = 5_000_000_000
 """Virtual time in which changes of two kinds can overtake each other."""
+_AFTERWARDS_NS = 1_000_000_000
+"""Virtual time in which it is heard what came of a write."""
+_HIDDEN_NS = 60_000_000_000
+"""Virtual time for which a change is hidden at most."""
 _PAIRS = 40
 _TURNS = {
-    FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0,
-    DELAY: 1, REFUSE: 1, END: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
+    FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0, LATE: 0,
+    DELAY: 1, REFUSE: 1, END: 1, DEPOSE: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
 }  # fmt: skip
 """In which turn the first one of each kind comes; they are in the order of their promise."""
 
@@ -78,8 +84,10 @@ def every(reference: Outcome) -> Iterator[Plan]:
     changes = [one for own in analysis.changes.values() for one in own]
     for write in analysis.writes:
         at = _at_write(analysis, write)
-        for what in (CRASH, LOSE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
+        for what in (CRASH, LOSE, LATE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
             yield (Perturbation(what, write.controller, at),)
+        if analysis.has_second(write.controller):
+            yield (Perturbation(DEPOSE, write.controller, at),)
     for controller in controllers:
         for change in changes:
             at = _point(analysis, change.key, change.nth)
@@ -96,7 +104,7 @@ def every(reference: Outcome) -> Iterator[Plan]:
 def brute_force(reference: Outcome) -> int:
     """How many :func:`every` has."""
     analysis = Analysis(reference)
-    writes = sum(7 if one.verb in _COMPARING else 6 for one in analysis.writes)
+    writes = sum(7 + (one.verb in _COMPARING) + analysis.has_second(one.controller) for one in analysis.writes)
     controllers = len({one.controller for one in analysis.writes})
     revisions = sorted(one.revision for own in analysis.changes.values() for one in own)
     count = len(revisions)
@@ -110,7 +118,13 @@ _COMPARING = ("update", "patch")
 
 def _singles(analysis: Analysis) -> dict[str, list[Ranked]]:
     found: dict[str, list[Ranked]] = {what: [] for what in KINDS}
-    for rank, one in (*_of_writes(analysis), *_freezes(analysis), *_of_impacts(analysis), *_delays(analysis)):
+    for rank, one in (
+        *_of_writes(analysis),
+        *_late_answers(analysis),
+        *_freezes(analysis),
+        *_of_impacts(analysis),
+        *_delays(analysis),
+    ):
         found[one.what].append((rank, one))
     return found
 
@@ -139,7 +153,7 @@ def _few(found: Iterable[_T], alike: Callable[[_T], Hashable], most: int = _ALIK
 
 
 def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
-    chosen = _few(analysis.writes, lambda one: (one.controller, one.key), _WRITES_OF_ONE)
+    chosen = _few(analysis.writes, lambda one: (one.controller, one.key, one.verb == "delete"), _WRITES_OF_ONE)
     chosen = _few(chosen, lambda one: (one.controller, one.verb, analysis.role(one.key), one.nth))
     kinds = set[tuple[str, str]]()
     refused = set[Hashable]()
@@ -152,7 +166,7 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
         ]
         # Between two writes something is half done.
         rank = 0 if write is not spell[-1] else 2
-        rank += 0 if write.verb in ("create", "delete") else 1
+        rank += {"delete": -1, "create": 0}.get(write.verb, 1)
         yield rank, Perturbation(CRASH, write.controller, at)
         yield rank, Perturbation(LOSE, write.controller, at)
         if write.verb in _COMPARING:
@@ -163,12 +177,35 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
             yield int(write is spell[0]), Perturbation(REFUSE, write.controller, at)
             if write is not spell[-1]:
                 yield rank, Perturbation(OUTAGE, write.controller, at)
+            if analysis.has_second(write.controller):
+                yield rank, Perturbation(DEPOSE, write.controller, at)
             if _others_go_on(analysis, write):
                 yield rank, Perturbation(PAUSE, write.controller, at)
         kind = write.controller, at.kind
         if kind not in kinds:
             kinds.add(kind)
             yield int(write.verb != "create"), Perturbation(SLOW, write.controller, at)
+
+
+def _late_answers(analysis: Analysis) -> Iterator[Ranked]:
+    """To writes upon which objects go, or change by others, that the controller deals with right after the answer."""
+    found = _few(analysis.writes, lambda one: (one.controller, one.verb, analysis.role(one.key), _gone(analysis, one)))
+    for write in found:
+        spell = analysis.spell_of(write)
+        follows = any(
+            one.controller == write.controller and write.time_ns < one.time_ns <= spell[1] for one in analysis.writes
+        )
+        if _gone(analysis, write):
+            yield int(not follows), Perturbation(LATE, write.controller, _at_write(analysis, write))
+
+
+def _gone(analysis: Analysis, write: Write) -> bool:
+    """Whether the controller hears soon after a write that objects are gone."""
+    return any(
+        one.what == "DELETED" and one.key != write.key and 0 <= one.time_ns - write.time_ns < _AFTERWARDS_NS
+        for one in analysis.notices
+        if one.controller == write.controller
+    )
 
 
 def _is_within(write: Write, spell: tuple[int, int]) -> bool:
@@ -200,9 +237,12 @@ def _chosen(analysis: Analysis) -> list[Impact]:
 
 
 def _rank(impact: Impact) -> int:
+    """What made the controller delete something does most harm when it is seen again."""
+    if any(one.verb == "delete" for one in impact.writes):
+        return 0
     if impact.is_end:
-        return 0 if any(one.verb == "delete" for one in impact.writes) else 1
-    return 2 if any(one.verb in ("create", "delete") for one in impact.writes) else 3
+        return 1
+    return 2 if any(one.verb == "create" for one in impact.writes) else 3
 
 
 def _freezes(analysis: Analysis) -> Iterator[Ranked]:
@@ -237,8 +277,12 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
         kind = analysis.kind(at.key)
         point = _point(analysis, at.key, at.nth)
         # What the controller itself has changed thereupon would not have come without it.
-        after = next((one for one in analysis.changes[at.key] if one.revision > at.revision), None)
-        if after is not None and (controller, at.key, after.revision) not in written:
+        after = (
+            one
+            for one in analysis.changes[at.key]
+            if one.revision > at.revision and (controller, at.key, one.revision) not in written
+        )
+        if any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
             yield _rank(impact), Perturbation(HIDE, controller, point)
         if (controller, kind, END) not in seen:
             seen.add((controller, kind, END))

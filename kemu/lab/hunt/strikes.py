@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from kemu.lab.hunt.courses import Change, Count, Course
+from kemu.lab.hunt.courses import Change, Count, Course, manifest
 from kemu.lab.hunt.interceptors import Interceptor, Verdict
 from kemu.lab.hunt.perturbations import (
     ALL,
+    ANY,
     CONFLICT,
     CRASH,
     DELAY,
+    DEPOSE,
     END,
     EXPIRE,
     HIDE,
     LAG,
+    LATE,
     LOSE,
     OUTAGE,
     PAUSE,
@@ -25,7 +29,8 @@ from kemu.lab.hunt.perturbations import (
     Perturbation,
     Point,
 )
-from kemu.lab.hunt.watches import Hiding, View
+from kemu.lab.hunt.projects import SECOND
+from kemu.lab.hunt.watches import ALWAYS_FRESH, Hiding, View
 from kemu.runtime.runlog.events import Transaction
 
 LATE_FOR_S = 60.0
@@ -43,6 +48,10 @@ class Controllers(Protocol):
 
     def later(self, seconds: float, call: Callable[[], object]) -> None:
         """After so much virtual time."""
+        ...
+
+    def let_end(self, name: str) -> None:
+        """If it ends from now on, that is no crash."""
         ...
 
     def hold(self, name: str, what: str, real_s: float) -> None:
@@ -67,8 +76,12 @@ class Strikes:
         self._changes = [_Waiting(one) for one in perturbations if not one.is_about_writes]
         self._hidden: list[Hiding] = []
         """Hidden changes after which the next one has not come yet."""
+        self._whens: dict[Point, tuple[bool, int]] = {}
+        """Of points with conditions: whether these hold, and how often they have come about."""
         self._late: dict[tuple[str, str], float] = {}
         self._slow: dict[tuple[str, str], float] = {}
+        self._deposed: dict[str, str] = {}
+        """Controllers that are cut off, by the replicas that are to take over."""
         self._awaited = set[tuple[str, str]]()
         """Controllers with the resources that they have to ask for again."""
 
@@ -80,31 +93,38 @@ class Strikes:
     # For the interceptor
 
     def before(self, write: Count) -> Verdict:
-        code, is_lost = 0, False
+        code, is_lost, answer_late_s = 0, False, 0.0
         for one in self._writes:
             what = one.what
             if what.what in _BEFORE and one.meets(write, self._course):
                 one.struck = True
+                self._course.struck[what] = write.key, write.nth
                 if what.what == CONFLICT:
                     code = 409
                 elif what.what == REFUSE:
                     code = what.code or 500
                 elif what.what == LOSE:
                     is_lost = True
+                elif what.what == LATE:
+                    answer_late_s = what.lasts_s
                 else:
                     self._begin_slow(what)
         late_s = next(
             (late_s for place, late_s in self._slow.items() if place == (write.controller, write.resource)), 0.0
         )
-        return Verdict(code, is_lost, late_s)
+        return Verdict(code, is_lost, late_s, answer_late_s)
 
     def after(self, write: Count) -> None:
         controller = write.controller
+        deposed = self._deposed.get(controller)
+        if deposed is not None and write.resource not in ALWAYS_FRESH:
+            self._reinstate(deposed)
         for one in self._writes:
             what = one.what
             if what.what in _BEFORE or not one.meets(write, self._course):
                 continue
             one.struck = True
+            self._course.struck[what] = write.key, write.nth
             if what.what == CRASH:
                 self._trial.restart(controller)
             elif what.what == PAUSE:
@@ -112,6 +132,8 @@ class Strikes:
                 self._trial.later(what.lasts_s, lambda: self.interceptor.resume(controller))
             elif what.what == OUTAGE:
                 self._begin_outage(what)
+            elif what.what == DEPOSE:
+                self._depose(what)
 
     def late_s(self, controller: str, resource: str) -> float:
         return self._late.get((controller, resource), 0.0)
@@ -136,15 +158,18 @@ class Strikes:
     def _consider(self, one: _Waiting, change: Change) -> None:
         what = one.what
         restart = what.restart_at
+        is_here = self._is(what.at, change)
         if restart is None:
-            if _is(self._key(what.at), what.at, change):
+            if is_here:
                 one.struck = True
+                self._course.struck[what] = change.key, change.nth
                 self._strike(what, change)
             return
-        if _is(self._key(what.at), what.at, change):
+        if is_here:
             one.revision = change.revision
-        if one.revision and _is(self._key(restart), restart, change):
+        if self._is(restart, change) and one.revision:
             one.struck = True
+            self._course.struck[what] = change.key, change.nth
             self._see_the_past(what, one.revision)
             self._trial.restart(what.controller)
 
@@ -184,6 +209,18 @@ class Strikes:
         self._slow[place] = what.lasts_s
         self._trial.later(LATE_FOR_S, lambda: self._slow.pop(place, None))
 
+    def _depose(self, what: Perturbation) -> None:
+        controller = what.controller
+        self._deposed[f"{controller}{SECOND}"] = controller
+        self._trial.let_end(controller)
+        self.interceptor.pause(controller, with_leases=True)
+        self._trial.later(what.lasts_s, lambda: self._reinstate(controller))
+
+    def _reinstate(self, controller: str) -> None:
+        """May be repeated."""
+        self._deposed.pop(f"{controller}{SECOND}", None)
+        self.interceptor.resume(controller)
+
     def _begin_outage(self, what: Perturbation) -> None:
         controller, resource = what.controller, self._resource(what)
         ended = self.interceptor.begin_outage(controller, resource)
@@ -207,8 +244,20 @@ class Strikes:
     def _key(self, point: Point) -> str:
         return self._course.key(point.subject)
 
+    def _is(self, point: Point, change: Change) -> bool:
+        """Asked once for each point and change."""
+        if self._key(point) != change.key:
+            return False
+        if not point.when:
+            return point.nth == change.nth
+        held, times = self._whens.get(point, (False, 0))
+        holds = change.value is not None and _holds(manifest(change.key, change.value), point)
+        times += holds and not held
+        self._whens[point] = holds, times
+        return holds and not held and times == point.nth
 
-_BEFORE = (CONFLICT, REFUSE, LOSE, SLOW)
+
+_BEFORE = (CONFLICT, REFUSE, LOSE, SLOW, LATE)
 """What strikes a write before it happens."""
 
 
@@ -230,8 +279,19 @@ class _Waiting:
         return write.key == course.key(at.subject) and write.nth == at.nth
 
 
-def _is(wanted: str, point: Point, change: Change) -> bool:
-    return wanted == change.key and point.nth == change.nth
+def _holds(found: Mapping[str, Any], point: Point) -> bool:
+    for path, wanted in point.when:
+        value: Any = found
+        for step in path.split("."):
+            if isinstance(value, Mapping):
+                value = value.get(step)
+            elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+                value = value[int(step)]
+            else:
+                value = None
+        if value is None if wanted == ANY else json.dumps(value, sort_keys=True) != wanted:
+            return False
+    return True
 
 
 def _again(controller: str, resource: str) -> str:

@@ -27,7 +27,7 @@ _NOTHING = {"matchExpressions": [{"key": _LABEL, "operator": "Exists"}]}
 _EVERYTHING = {"matchExpressions": [{"key": _LABEL, "operator": "DoesNotExist"}]}
 
 
-def upgraded(data: Any) -> Any:
+def upgraded(data: object) -> object:
     """The manifest of a removed beta as its successor has it; others as they are."""
     if not isinstance(data, dict):
         return data
@@ -145,8 +145,8 @@ def _version(stated: Document, of_all: Document, keeps: bool) -> Document:
     if isinstance(version.get("additionalPrinterColumns"), list):
         version["additionalPrinterColumns"] = [_column(one) for one in version["additionalPrinterColumns"]]
     schema = version.get("schema") or of_all.get("validation") or {}
-    root = schema.get("openAPIV3Schema") if isinstance(schema, dict) else None
-    found = _schema({"type": "object", **(root or {})}, keeps)
+    root: Document = (schema.get("openAPIV3Schema") if isinstance(schema, dict) else None) or {}
+    found = _schema({"type": "object", **root}, keeps)
     for key in ("apiVersion", "kind", "metadata"):  # of which the schema may say no more than it said
         if key in found.get("properties", {}):
             found["properties"][key] = _schema(root["properties"][key], keeps=False)
@@ -154,7 +154,7 @@ def _version(stated: Document, of_all: Document, keeps: bool) -> Document:
     return version
 
 
-def _column(stated: Any) -> Any:
+def _column(stated: object) -> object:
     if not isinstance(stated, dict) or "JSONPath" not in stated:
         return stated
     column = dict(stated)
@@ -171,7 +171,7 @@ def _conversion(conversion: Document) -> Document:
     return {"strategy": "Webhook", "webhook": webhook}
 
 
-def _schema(stated: Any, keeps: bool) -> Any:
+def _schema(stated: object, keeps: bool) -> Any:  # noqa: ANN401
     """Structural, as the new form wants schemas: each part has a type, or takes what comes."""
     if not isinstance(stated, dict):
         return stated

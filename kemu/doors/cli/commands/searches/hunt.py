@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kemu.doors.cli import exits, parsers
 from kemu.errors import KemuError
+from kemu.runtime.words import counted
 
 if TYPE_CHECKING:
     from kemu.lab.hunt.findings import Finding
@@ -173,7 +174,7 @@ def _show(finding: Finding) -> None:
 
     print(f"{finding.id}: {finding.symptoms[0].text}")
     plan = perturbations.shown(finding.plan)
-    print(f"  {plan}: {finding.often}, in {len(finding.steps)} steps")
+    print(f"  {plan}: {finding.often}, in {counted(len(finding.steps), 'step')}")
     print(f"  {finding.folder.parent / 'finding.md'}", flush=True)
 
 
@@ -210,7 +211,7 @@ class _Progress:
 
             self._live = Live(console=Console(file=sys.stderr), refresh_per_second=1 / _EVERY_S, transient=True)
             self._live.start()
-            self._update("the steps without perturbations")
+            self._update("first the steps without perturbations")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -241,7 +242,8 @@ class _Progress:
             return
         self._told_s = now_s
         number = f"{progress.found} finding{'s' * (progress.found != 1)}"
-        line = f"{progress.done} of {progress.plans} plans, {number}, {_duration(progress.left_s)} left"
+        left = f", {_duration(progress.left_s)} left" if progress.done else ""
+        line = f"{progress.done} of {progress.plans} plans, {number}{left}"
         if self._live is None:
             print(f"{self._project.name}: {line}", file=sys.stderr, flush=True)
         else:
