@@ -1,10 +1,11 @@
-"""A small controller with planted bugs, with the official Python client: it runs a pod for each member of a Crew.
+"""A small controller with planted bugs, with the official Python client: it runs a pod for each member of a Crew, and
+keeps a Secret for it.
 
 Watches tell it that something has changed, and it decides by what it reads then. ``--bug`` plants one mistake that real
 operators have made; with ``CAREFUL=1`` in the environment it has none.
 
 * ``forgetful``: pods get random names, which are written down after all are there
-* ``orphans``: when it starts, it removes pods of crews that it does not see; but its view may be old
+* ``orphans``: when it starts, it removes secrets of crews that it does not see; but its view may be old
 * ``moment``: it cleans up when it sees that a crew is going, and has no finalizer that waits for it
 * ``relist``: when a watch has expired, it lists anew, and does not notice what is no longer there
 * ``overwrite``: it writes the whole crew, as it knows it, to change one annotation
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import queue
+import secrets
 import sys
 import threading
 from collections.abc import Callable
@@ -40,7 +42,7 @@ class Crews:
         client.user_agent = "crews/1.0"
         self._client = client
         self._crews = kubernetes.client.CustomObjectsApi(client)
-        self._pods = kubernetes.client.CoreV1Api(client)
+        self._core = kubernetes.client.CoreV1Api(client)
         self._bug = bug
         self._wanted: queue.SimpleQueue[str] = queue.SimpleQueue()
         """Names of crews that have to be looked at."""
@@ -109,7 +111,7 @@ class Crews:
             return self._crews.list_namespaced_custom_object(GROUP, VERSION, NAMESPACE, PLURAL, **options)
 
         def pods(**options: object) -> object:
-            return self._pods.list_namespaced_pod(NAMESPACE, label_selector=CREW, **options)
+            return self._core.list_namespaced_pod(NAMESPACE, label_selector=CREW, **options)
 
         crews.__doc__ = pods.__doc__ = ":return: object"  # of which class events are, for Watch
         return crews if what == "crews" else pods
@@ -129,24 +131,21 @@ class Crews:
         if self._bug != "moment" and CREW not in crew["metadata"].get("finalizers", ()):
             self._finalizers(crew, [*crew["metadata"].get("finalizers", ()), CREW])
             return
+        self._keep_secret(crew)
         if self._bug == "forgetful":
             self._run_by_random_names(crew)
         else:
             self._run_by_fixed_names(crew)
         pods = [pod for pod in self._own_pods(name) if _is_ready(pod)]
-        if self._bug == "overwrite":
-            annotations = crew["metadata"].setdefault("annotations", {})
-            if annotations.get(READY) != str(len(pods)):
-                annotations[READY] = str(len(pods))
-                del crew["metadata"]["resourceVersion"]
-                self._crews.patch_namespaced_custom_object(GROUP, VERSION, NAMESPACE, PLURAL, name, crew)
-        elif crew["metadata"].get("annotations", {}).get(READY) != str(len(pods)):
-            change = {"metadata": {"annotations": {READY: str(len(pods))}}}
+        if crew["metadata"].get("annotations", {}).get(READY) != str(len(pods)):
+            change: Object = {"metadata": {"annotations": {READY: str(len(pods))}}}
+            if self._bug == "overwrite":
+                known = self._seen["crews"][name]
+                metadata = {key: value for key, value in known["metadata"].items() if key != "resourceVersion"}
+                change = {**known, "metadata": metadata | change["metadata"]}
             self._crews.patch_namespaced_custom_object(GROUP, VERSION, NAMESPACE, PLURAL, name, change)
 
     def _crew(self, name: str) -> Object | None:
-        if self._bug == "overwrite":
-            return self._seen["crews"].get(name)
         try:
             found: Object = self._crews.get_namespaced_custom_object(GROUP, VERSION, NAMESPACE, PLURAL, name)
             return found
@@ -158,7 +157,7 @@ class Crews:
     def _own_pods(self, name: str) -> list[Object]:
         if self._bug == "relist":
             return [pod for pod in list(self._seen["pods"].values()) if pod["metadata"]["labels"][CREW] == name]
-        found = self._pods.list_namespaced_pod(NAMESPACE, label_selector=f"{CREW}={name}")
+        found = self._core.list_namespaced_pod(NAMESPACE, label_selector=f"{CREW}={name}")
         items: list[Object] = self._client.sanitize_for_serialization(found)["items"]
         return items
 
@@ -175,7 +174,7 @@ class Crews:
                     if error.status != 409:
                         raise
         for one in pods.keys() - set(wanted):
-            self._delete(pods[one])
+            self._delete("pod", pods[one])
 
     def _run_by_random_names(self, crew: Object) -> None:
         members = crew.get("status", {}).get("members", [])
@@ -186,21 +185,32 @@ class Crews:
             name = crew["metadata"]["name"]
             self._crews.patch_namespaced_custom_object_status(GROUP, VERSION, NAMESPACE, PLURAL, name, change)
 
+    def _keep_secret(self, crew: Object) -> None:
+        """Made once: another one would not be the same."""
+        name = f"{crew['metadata']['name']}-secret"
+        metadata = {"name": name, "labels": {CREW: crew["metadata"]["name"]}, "ownerReferences": [_owner(crew)]}
+        body = {"metadata": metadata, "stringData": {"password": secrets.token_hex(8)}}
+        if all(one["metadata"]["name"] != name for one in self._secrets()):
+            self._core.create_namespaced_secret(NAMESPACE, body)
+
+    def _secrets(self) -> list[Object]:
+        found = self._core.list_namespaced_secret(NAMESPACE, label_selector=CREW)
+        items: list[Object] = self._client.sanitize_for_serialization(found)["items"]
+        return items
+
     def _create(self, crew: Object, named: Object) -> str:
-        owner = {"apiVersion": f"{GROUP}/{VERSION}", "kind": "Crew", "controller": True, "blockOwnerDeletion": True}
-        owner |= {key: crew["metadata"][key] for key in ("name", "uid")}
         metadata = {**named, "labels": {CREW: crew["metadata"]["name"]}}
         if self._bug != "moment":
-            metadata["ownerReferences"] = [owner]
+            metadata["ownerReferences"] = [_owner(crew)]
         containers = [{"name": "main", "image": "member:1"}]
         spec = {"containers": containers, "terminationGracePeriodSeconds": 1}
-        return str(self._pods.create_namespaced_pod(NAMESPACE, {"metadata": metadata, "spec": spec}).metadata.name)
+        return str(self._core.create_namespaced_pod(NAMESPACE, {"metadata": metadata, "spec": spec}).metadata.name)
 
-    def _delete(self, pod: Object) -> None:
-        """This very pod: not another one that has its name by now."""
-        options = {"preconditions": {"uid": pod["metadata"]["uid"]}}
+    def _delete(self, what: str, one: Object) -> None:
+        """This very object: not another one that has its name by now."""
+        options = {"preconditions": {"uid": one["metadata"]["uid"]}}
         try:
-            self._pods.delete_namespaced_pod(pod["metadata"]["name"], NAMESPACE, body=options)
+            getattr(self._core, f"delete_namespaced_{what}")(one["metadata"]["name"], NAMESPACE, body=options)
         except ApiException as error:
             if error.status not in (404, 409):
                 raise
@@ -209,7 +219,10 @@ class Crews:
         """The end of the last pod brings it here again."""
         pods = self._own_pods(crew["metadata"]["name"])
         for pod in pods:
-            self._delete(pod)
+            self._delete("pod", pod)
+        for one in self._secrets():
+            if one["metadata"]["labels"][CREW] == crew["metadata"]["name"]:
+                self._delete("secret", one)
         finalizers = crew["metadata"].get("finalizers", ())
         if not pods and CREW in finalizers:
             self._finalizers(crew, [one for one in finalizers if one != CREW])
@@ -222,9 +235,14 @@ class Crews:
 
     def _remove_orphans(self) -> None:
         alive = {crew["metadata"]["uid"] for crew in self._seen["crews"].values()}
-        for pod in list(self._seen["pods"].values()):
-            if pod["metadata"]["ownerReferences"][0]["uid"] not in alive:
-                self._delete(pod)
+        for one in self._secrets():
+            if one["metadata"]["ownerReferences"][0]["uid"] not in alive:
+                self._delete("secret", one)
+
+
+def _owner(crew: Object) -> Object:
+    own = {key: crew["metadata"][key] for key in ("name", "uid")}
+    return {"apiVersion": f"{GROUP}/{VERSION}", "kind": "Crew", "controller": True, "blockOwnerDeletion": True, **own}
 
 
 def _is_ready(pod: Object) -> bool:

@@ -12,11 +12,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,6 +27,7 @@ import yaml
 
 from kemu.errors import KemuError
 from kemu.lab.hunt import findings, oracles, perturbations, planning, projects
+from kemu.lab.hunt.oracles import Reference
 from kemu.lab.hunt.projects import Step
 from kemu.lab.hunt.searches import Hunt
 
@@ -56,10 +59,10 @@ BUGS = {
             "forgetful",
             "intermediate state",
             "python",
-            "pods get random names, which are written down after all are there",
+            "pods get random names, written down after all are there",
         ),
         Bug("early", "intermediate state", "go", "the status says that it is done before it is"),
-        Bug("orphans", "stale state", "python", "at its start it removes pods of crews that are not in its list"),
+        Bug("orphans", "stale state", "python", "at its start it removes secrets of crews that are not in its list"),
         Bug("shrink", "stale state", "go", "deletes pods and claims by the size that its cache knows"),
         Bug(
             "moment",
@@ -94,18 +97,21 @@ class Result:
     """Of kemu and of the controllers, with the reference."""
 
 
-def search(bug: Bug, *, careful: bool, times: int = 1) -> Result:
-    """Until the first finding; with ``careful`` all plans, so many times. Raises KemuError."""
-    begun = _cpu_s()
+def search(bug: Bug, *, careful: bool, times: int = 1, limit_s: float = math.inf) -> Result:
+    """Until the first finding; with ``careful`` all plans, so many times. No plan begins after so much real time.
+    Raises KemuError."""
+    begun, until = _cpu_s(), time.monotonic() + limit_s
     with _hunting(bug, careful) as (hunt, steps):
         reference = hunt.reference()
         plans = planning.plans(reference.outcomes[0])
         result = Result(bug.name, careful, len(plans))
         for plan in [*plans] * times:
+            if time.monotonic() > until:
+                break
             outcome = hunt.trial(steps, plan)
             result.done += 1
             result.not_struck += not outcome.struck
-            symptoms = reference.symptoms(outcome) if outcome.struck else []
+            symptoms = oracles.bugs(reference.symptoms(outcome)) if outcome.struck else []
             if symptoms:
                 shows = findings.shows(hunt, reference, steps, plan, symptoms)
                 told = f"{' + '.join(one.what for one in plan)}: {symptoms[0].text} ({'; '.join(map(str, plan))})"
@@ -120,7 +126,10 @@ def known(bug: Bug, *, careful: bool) -> list[str]:
     """What goes wrong with the plan that is known to show it. Raises KemuError, also where nothing was struck."""
     with _hunting(bug, careful) as (hunt, steps):
         plan = perturbations.read(plans()[bug.name], {"crews": None}, bug.name)
-        reference = hunt.reference()
+        # Two runs, as time is short.
+        reference = Reference([hunt.trial(steps, ()) for _ in range(2)], (), steps)
+        if reference.problems:
+            raise KemuError(f"{bug.name}: without any perturbation: {'; '.join(reference.problems)}")
         outcome = hunt.trial(steps, (plan,))
         if not outcome.struck:
             raise KemuError(f"{bug.name}: it has not come about that {plan}")
@@ -141,7 +150,8 @@ def _hunting(bug: Bug, careful: bool) -> Iterator[tuple[Hunt, tuple[Step, ...]]]
     found = project(bug)
     out = Path(tempfile.mkdtemp(prefix=f"planted-{bug.name}-"))
     try:
-        yield Hunt(found, out), found.steps
+        with Hunt(found, out) as hunt:
+            yield hunt, found.steps
     finally:
         shutil.rmtree(out)
         if before is None:
@@ -224,6 +234,7 @@ def main() -> int:
     parser.add_argument("bugs", nargs="*", choices=[*BUGS, []], metavar="BUG", help="all, unless named")
     parser.add_argument("--careful", action="store_true", help="search the programs without the bugs")
     parser.add_argument("--times", type=int, default=1, help="with --careful: how often each plan is tried")
+    parser.add_argument("--limit", type=float, default=math.inf, help="seconds for each search")
     parser.add_argument("--known", action="store_true", help="only the plan that is known to show it")
     parser.add_argument(
         "--table", action="store_true", help="print the table of docs/hunting.md from tests/hunt/planted.jsonl"
@@ -241,7 +252,10 @@ def main() -> int:
                 failed |= bool(told) == options.careful
                 print(f"{name}{', mended' if options.careful else ''}: {'; '.join(told) or 'nothing'}", flush=True)
                 continue
-            result = search(BUGS[name], careful=options.careful, times=options.times)
+            result = search(BUGS[name], careful=options.careful, times=options.times, limit_s=options.limit)
+        except Missing as why:
+            print(f"{name}: skipped: {why}", flush=True)
+            continue
         except KemuError as error:
             print(f"{name}: {error}", file=sys.stderr)
             failed = True

@@ -48,7 +48,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	crew := &unstructured.Unstructured{}
 	crew.SetGroupVersionKind(kind)
 	reader := r.fresh
-	if r.bug == "shrink" {
+	if r.bug == "shrink" || r.bug == "names" {
 		reader = r.Client
 	}
 	if err := reader.Get(ctx, request.NamespacedName, crew); err != nil {
@@ -186,7 +186,7 @@ func (r *reconciler) state(ctx context.Context, crew *unstructured.Unstructured,
 	if err != nil {
 		return err
 	}
-	return r.Status().Patch(ctx, crew, client.RawPatch(types.MergePatchType, change))
+	return client.IgnoreNotFound(r.Status().Patch(ctx, crew, client.RawPatch(types.MergePatchType, change)))
 }
 
 func owned(crew *unstructured.Unstructured, name string) metav1.ObjectMeta {
@@ -216,7 +216,10 @@ func run(bug string) error {
 	if err != nil {
 		return err
 	}
-	manager, err := ctrl.NewManager(config, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		Metrics: metricsserver.Options{BindAddress: "0"},
+		Client:  client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+	})
 	if err != nil {
 		return err
 	}
