@@ -113,3 +113,24 @@ def test_what_is_judged(tmp_path: Path) -> None:
     assert found.ignored == (projects.Ignored("data.a"), projects.Ignored("data", "Secret"))
     assert (found.properties, found.stable_s) == (({"check": "x"},), 5)
     assert load(tmp_path, text + "  rest: 3s\n").stable_s == 3, "no longer than the rest"
+
+
+def test_operators_are_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEMU_OPERATORS", str(tmp_path / "built"))
+    text = "  cluster: {removedBetas: true, manifests: ['{operators}/z/crds']}\n" + ONE + "  steps: [{wait: 1s}]\n"
+    with pytest.raises(ScenarioError, match=r"there is no .*built/z/crds"):
+        load(tmp_path, text)
+    (tmp_path / "built/z/crds").mkdir(parents=True)
+    found = load(tmp_path, text)
+    assert found.manifests == (tmp_path / "built/z/crds",)
+    assert found.settings == {"apiServers.removedBetas": True}
+
+
+def test_points_may_count_creations_and_deletions() -> None:
+    stated = {"object": {"kind": "Pod", "name": "a"}, "of": "create", "nth": 2}
+    plan = perturbations.read({"kind": "hide", **stated}, {"c": None}, "plan")
+    assert plan.at == Point("Pod", "a", "default", 2, of="create")
+    assert str(plan) == "c does not see the 2nd creation of Pod a before the next one"
+    assert perturbations.read(plan.data(), {"c": None}, "plan") == plan
+    with pytest.raises(KemuError, match="of has to be one of create, update, patch, delete, deleting, not 'made'"):
+        perturbations.read({"kind": "hide", **stated, "of": "made"}, {"c": None}, "plan")

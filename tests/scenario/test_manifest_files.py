@@ -165,3 +165,17 @@ def test_an_event_creates_what_a_file_holds_and_goes_on_after_a_refusal(folder: 
     command = ["run", str(folder / "it.yaml"), "--out", str(tmp_path / "out"), "--json"]
     assert main([*command, "--manifests", str(folder / "shop/deep")]) == 0
     assert main(["replay", str(tmp_path / "out")]) == 0
+
+
+def test_removed_betas_are_read_where_the_cluster_serves_them(tmp_path: Path) -> None:
+    (tmp_path / "old.yaml").write_text(
+        "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n"
+        "spec: {minAvailable: 1, selector: {}}\n"
+    )
+    file = tmp_path / "s.yaml"
+    file.write_text(f"{HEAD}  manifests: [{{file: old.yaml}}]\n")
+    with pytest.raises(ScenarioError, match="PodDisruptionBudget is not in 'policy/v1beta1'"):
+        loader.load(file)
+    file.write_text(f"{HEAD}  manifests: [{{file: old.yaml}}]\n  apiServers: {{removedBetas: true}}\n")
+    (budget,) = (one.message for one in loader.load(file).setup if one.message.metadata.name == "a")
+    assert [one.operator for one in budget.spec.selector.matchExpressions] == ["Exists"]
