@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kemu.lab.hunt import states
+from kemu.lab.hunt import moments, states
 from kemu.lab.hunt.courses import Change, Course, Write, manifest
 from kemu.lab.hunt.oracles import Symptom
 from kemu.lab.hunt.perturbations import ALL, CONFLICT, CRASH, EXPIRE, FREEZE, LOSE, Perturbation, Plan
@@ -66,11 +66,12 @@ def of(outcome: Outcome, reference: Outcome, plan: Plan, symptom: Symptom) -> Ca
 def struck(course: Course, one: Perturbation) -> int:
     """When a perturbation came about; -1: never."""
     point = one.at if one.restart_at is None else one.restart_at
+    if not one.is_about_writes:
+        change = moments.find(course, point)
+        return -1 if change is None else change.time_ns
     key = course.key(point.subject)
-    found: Sequence[Change | Write] = course.changes
-    if one.is_about_writes:
-        found = [each for each in course.writes if each.controller == one.controller]
-    return next((each.time_ns for each in found if each.key == key and each.nth == point.nth), -1)
+    own = (each for each in course.writes if each.controller == one.controller and each.key == key)
+    return next((each.time_ns for each in own if each.nth == point.nth), -1)
 
 
 def said(course: Course, found: Ignorance) -> str:

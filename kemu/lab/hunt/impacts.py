@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from kemu.lab.hunt import moments
 from kemu.lab.hunt.courses import Change, Course, Notice, Write, manifest
+from kemu.lab.hunt.perturbations import Point
 from kemu.lab.hunt.trials import Outcome
 
 SPELL_NS = 250_000_000
@@ -53,6 +55,7 @@ class Analysis:
 
     outcome: Outcome
     _manifests: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
+    _points: dict[tuple[str, int], Point] = field(default_factory=dict)
 
     @property
     def course(self) -> Course:
@@ -171,6 +174,14 @@ class Analysis:
         for change in self.course.changes:
             found[change.key].append(change)
         return found
+
+    def point(self, change: Change) -> Point:
+        """A change as a point that means the same in other trials."""
+        place = change.key, change.revision
+        if place not in self._points:
+            own = self._all_changes[change.key]
+            self._points[place] = moments.point(self.course, change, own, self.before(change), self.manifest)
+        return self._points[place]
 
     def made(self, write: Write) -> Change | None:
         """The change that a write has made."""

@@ -53,8 +53,11 @@ class Point:
         return Named(self.kind, self.name or "of any name", self.namespace)
 
     def __str__(self) -> str:
-        fields = " and ".join(f"{path} is {'there' if value == ANY else value}" for path, value in self.when)
-        return f"{_ordinal(self.nth)} change of {self.subject}{f' whereupon {fields}' if fields else ''}"
+        return f"{_ordinal(self.nth)} change of {self.subject}{f' whereupon {self.conditions}' if self.when else ''}"
+
+    @property
+    def conditions(self) -> str:
+        return " and ".join(f"{path} is {'there' if value == ANY else value}" for path, value in self.when)
 
     def data(self) -> dict[str, Any]:
         found: dict[str, Any] = {"object": {"kind": self.kind}, "nth": self.nth}

@@ -13,7 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TypeVar
 
-from kemu.lab.hunt.courses import Change, Write
+from kemu.lab.hunt import moments
+from kemu.lab.hunt.courses import Write
 from kemu.lab.hunt.impacts import Analysis, Impact
 from kemu.lab.hunt.perturbations import (
     ALL,
@@ -87,14 +88,14 @@ def every(reference: Outcome) -> Iterator[Plan]:
             yield (Perturbation(what, write.controller, at),)
     for controller in controllers:
         for change in changes:
-            at = _point(analysis, change.key, change.nth)
+            at = analysis.point(change)
             for what in (HIDE, EXPIRE, END, DELAY):
                 yield (Perturbation(what, controller, at),)
             for scope in ("", ALL):
                 yield (Perturbation(LAG, controller, at, scope=scope),)
                 for later in changes:
                     if later.revision > change.revision:
-                        moment = _point(analysis, later.key, later.nth)
+                        moment = analysis.point(later)
                         yield (Perturbation(FREEZE, controller, at, moment, scope=scope),)
 
 
@@ -255,9 +256,9 @@ def _freezes(analysis: Analysis) -> Iterator[Ranked]:
         deleted = {one.key for one in impact.writes if one.verb == "delete"}
         # What was deleted and comes anew first, then all that comes anew, then the latest moments.
         moments.sort(key=lambda one: (not (one.is_new and one.key in deleted), not one.is_new, -one.revision))
-        point = _point(analysis, at.key, at.nth)
+        point = analysis.point(at)
         for place, moment in enumerate(moments[:_RESTARTS]):
-            when = _point(analysis, moment.key, moment.nth)
+            when = analysis.point(moment)
             rank = _rank(impact) if moment.is_new else _rank(impact) + 1
             yield rank, Perturbation(FREEZE, impact.notice.controller, point, when)
             if not place and _rank(impact) <= 1:
@@ -270,7 +271,7 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
     for impact in _chosen(analysis):
         controller, at = impact.notice.controller, impact.change
         kind = analysis.kind(at.key)
-        point = _point(analysis, at.key, at.nth)
+        point = analysis.point(at)
         # What the controller itself has changed thereupon would not have come without it.
         after = (
             one
@@ -304,7 +305,7 @@ def _own_lags(analysis: Analysis) -> Iterator[Ranked]:
     for write in _few(made, lambda one: (one.controller, one.verb, analysis.role(one.key)), 1):
         change = analysis.made(write)
         if change is not None:
-            yield 0, Perturbation(LAG, write.controller, _point(analysis, change.key, change.nth))
+            yield 0, Perturbation(LAG, write.controller, analysis.point(change))
 
 
 def _delays(analysis: Analysis) -> Iterator[Ranked]:
@@ -313,7 +314,7 @@ def _delays(analysis: Analysis) -> Iterator[Ranked]:
     impacts = analysis.impacts
     for place, impact in enumerate(impacts):
         controller, kind = impact.notice.controller, analysis.kind(impact.change.key)
-        point = _point(analysis, impact.change.key, impact.change.nth)
+        point = analysis.point(impact.change)
         for other in impacts[place + 1 :]:
             if other.notice.time_ns - impact.notice.time_ns > _MEET_NS:
                 break
@@ -348,14 +349,13 @@ def _pairs(analysis: Analysis) -> list[Plan]:
             found.append((rank + 1, (one, again)))
         elif what in (HIDE, LAG):
             key = analysis.course.key(one.at.subject)
-            skip = 1 if what == HIDE else 0
+            here = moments.find(analysis.course, one.at)
+            nth = 0 if here is None else here.nth + (1 if what == HIDE else 0)
             follow = next(
                 (
                     each
                     for each in analysis.impacts
-                    if each.change.key == key
-                    and each.change.nth == one.at.nth + skip
-                    and each.notice.controller == one.controller
+                    if each.change.key == key and each.change.nth == nth and each.notice.controller == one.controller
                 ),
                 None,
             )
@@ -363,7 +363,7 @@ def _pairs(analysis: Analysis) -> list[Plan]:
                 found.append((rank, (one, crash(follow.writes[0]))))
         elif what == FREEZE and one.restart_at is not None:
             impact = _impact_at(analysis, one)
-            moment = _change_at(analysis, one.restart_at)
+            moment = moments.find(analysis.course, one.restart_at)
             if impact is not None and moment is not None:
                 key = impact.writes[0].key
                 before = [each for each in counts[one.controller, key] if each.revision <= moment.revision]
@@ -378,17 +378,7 @@ def _astuple(at: Point) -> tuple[str, str, str]:
 
 
 def _impact_at(analysis: Analysis, one: Perturbation) -> Impact | None:
-    key = analysis.course.key(one.at.subject)
+    change = moments.find(analysis.course, one.at)
     return next(
-        (
-            each
-            for each in analysis.impacts
-            if (each.change.key, each.change.nth, each.notice.controller) == (key, one.at.nth, one.controller)
-        ),
-        None,
+        (each for each in analysis.impacts if each.change is change and each.notice.controller == one.controller), None
     )
-
-
-def _change_at(analysis: Analysis, at: Point) -> Change | None:
-    key = analysis.course.key(at.subject)
-    return next((each for each in analysis.changes.get(key, ()) if each.nth == at.nth), None)

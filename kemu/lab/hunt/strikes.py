@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-from kemu.lab.hunt.courses import Change, Count, Course, manifest
+from kemu.lab.hunt.courses import Change, Count, Course
 from kemu.lab.hunt.interceptors import Interceptor, Verdict
+from kemu.lab.hunt.moments import Counter
 from kemu.lab.hunt.perturbations import (
     ALL,
-    ANY,
     CONFLICT,
     CRASH,
     DELAY,
@@ -70,8 +69,7 @@ class Strikes:
         self._changes = [_Waiting(one) for one in perturbations if not one.is_about_writes]
         self._hidden: list[Hiding] = []
         """Hidden changes after which the next one has not come yet."""
-        self._whens: dict[Point, tuple[bool, int]] = {}
-        """Of points with conditions: whether these hold, and how often they have come about."""
+        self._counters: dict[Point, Counter] = {}
         self._late: dict[tuple[str, str], float] = {}
         self._slow: dict[tuple[str, str], float] = {}
         self._awaited = set[tuple[str, str]]()
@@ -219,13 +217,9 @@ class Strikes:
         """Asked once for each point and change."""
         if self._key(point) != change.key:
             return False
-        if not point.when:
-            return point.nth == change.nth
-        held, times = self._whens.get(point, (False, 0))
-        holds = change.value is not None and _holds(manifest(change.key, change.value), point)
-        times += holds and not held
-        self._whens[point] = holds, times
-        return holds and not held and times == point.nth
+        if point not in self._counters:
+            self._counters[point] = Counter(point)
+        return self._counters[point].comes(change)
 
 
 _BEFORE = (CONFLICT, REFUSE, LOSE, SLOW, LATE)
@@ -248,21 +242,6 @@ class _Waiting:
         if not at.name:
             return write.resource == course.resource(at.kind) and write.nth_of_kind == at.nth
         return write.key == course.key(at.subject) and write.nth == at.nth
-
-
-def _holds(found: Mapping[str, Any], point: Point) -> bool:
-    for path, wanted in point.when:
-        value: Any = found
-        for step in path.split("."):
-            if isinstance(value, Mapping):
-                value = value.get(step)
-            elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
-                value = value[int(step)]
-            else:
-                value = None
-        if value is None if wanted == ANY else json.dumps(value, sort_keys=True) != wanted:
-            return False
-    return True
 
 
 def _again(controller: str, resource: str) -> str:
