@@ -9,6 +9,7 @@ It has caches of both kinds, as informers do. ``--bug`` plants one mistake; with
 * ``fragile``: who watches ends when a list fails
 * ``forgetful``: when a watch ends, the next one begins now, and not where the last one ended
 * ``by-name``: it remembers whom it has served by name, and not by identity
+* ``unfenced``: its Secrets are named by the replica that makes them (with ``--elect``)
 * ``unsure``: what it is not sure of having made it makes once more
 """
 
@@ -29,7 +30,8 @@ from urllib.parse import urlencode, urlparse
 
 import yaml
 
-BUGS = ("double", "hasty", "impatient", "fragile", "forgetful", "by-name", "unsure")
+BUGS = ("double", "hasty", "impatient", "fragile", "forgetful", "by-name", "unfenced", "unsure")
+LEASE_S = 15
 PLACE = "/api/v1/namespaces/default"
 Object = dict[str, Any]
 
@@ -70,11 +72,48 @@ class Keepers:
     def __init__(self, kubeconfig: str, bug: str) -> None:
         self._client = Client(kubeconfig)
         self._bug = bug
+        self._identity = Path(kubeconfig).suffix[1:]
         self._seen: dict[str, dict[str, Object]] = {"configmaps": {}, "secrets": {}}
         self._listed = {plural: threading.Event() for plural in self._seen}
         self._wanted: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._served = set[str]()
         self._failed = set[str]()
+
+    # Leases, by the cluster's time: KEMU_TIMERS is asked to say when that has passed
+
+    def lead(self) -> None:
+        """Returns when it leads; ends the program when it does no more."""
+        leads = threading.Event()
+        threading.Thread(target=self._renew, args=(leads,), daemon=True).start()
+        leads.wait()
+
+    def _renew(self, leads: threading.Event) -> None:
+        path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+        timers = int(os.environ["KEMU_TIMERS"])
+        while True:
+            try:
+                lease = self._client.ask("GET", f"{path}/keepers")
+            except Refused:
+                lease = {"metadata": {"name": "keepers"}, "spec": {}}
+            spec = lease["spec"]
+            is_own = spec.get("holderIdentity") == self._identity
+            if leads.is_set() and not is_own:
+                print("the lease is lost", flush=True)
+                os._exit(1)
+            if is_own or now_s() - spec.get("leaseTransitions", 0) > LEASE_S:
+                # When it was renewed, in seconds, stands where it is short to read.
+                spec |= {"holderIdentity": self._identity, "leaseTransitions": int(now_s())}
+                verb, place = ("PUT", f"{path}/keepers") if "uid" in lease["metadata"] else ("POST", path)
+                try:
+                    self._client.ask(verb, place, lease)
+                    leads.set()
+                except Refused as error:
+                    print(f"lease: {error}", flush=True)
+            try:
+                os.write(timers, (int(now_s() * 1e9) + 2_000_000_000).to_bytes(8, "little"))
+                os.read(timers, 8)
+            except OSError:  # the cluster has ended
+                return
 
     def run(self) -> None:
         for plural in self._seen:
@@ -161,6 +200,8 @@ class Keepers:
     def _secret(self, name: str, box: Object) -> str:
         """The name of the Secret, which is there then."""
         metadata: Object = {"name": f"{name}-key", "labels": {"keep": name}}
+        if self._bug == "unfenced":
+            metadata["name"] = (box.get("data") or {}).get("secret") or f"{name}-{self._identity}"
         if self._bug == "double":
             metadata = {"generateName": f"{name}-", "labels": {"keep": name}}
             for one in self._seen["secrets"].values():
@@ -192,8 +233,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kubeconfig", required=True)
     parser.add_argument("--bug", default="", choices=("", *BUGS))
+    parser.add_argument("--elect", action="store_true", help="one of several")
     options = parser.parse_args()
-    Keepers(options.kubeconfig, options.bug).run()
+    keepers = Keepers(options.kubeconfig, options.bug)
+    if options.elect:
+        keepers.lead()
+    keepers.run()
 
 
 if __name__ == "__main__":

@@ -73,12 +73,12 @@ def test_the_cause_is_what_it_did_not_do() -> None:
         one.told(1, config("c"))
     normal.put(2, config("c", {"a": "1"}), OPERATOR)
     for what, told in (
-        (CONFLICT, "its write to ConfigMap c failed, and operator did not try again"),
+        (CONFLICT, "the write of operator to ConfigMap c failed, and it did not try again"),
         (
             EXPIRE,
             (
-                "the watch of ConfigMap expired at 1.0 s, and operator was told nothing of ConfigMap c from then on, and"
-                " never wrote ConfigMap c, as in the reference"
+                "the watch of ConfigMap expired at 1.0 s, and operator was told nothing of ConfigMap c from then on,"
+                " and never wrote ConfigMap c, as in the reference"
             ),
         ),
     ):

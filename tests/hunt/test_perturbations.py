@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kemu.errors import KemuError
-from kemu.lab.hunt import oracles, perturbations, projects
+from kemu.lab.hunt import oracles, perturbations, planning, projects
 from kemu.lab.hunt.oracles import Reference
 from kemu.lab.hunt.searches import Hunt
 from tests.hunt import onlooker
@@ -170,3 +170,34 @@ def test_what_a_view_from_the_past_tells(tmp_path: Path) -> None:
     for how in ("initial", "legacy"):
         revisions = [line[3] for line in told if line[0] == how]
         assert revisions == sorted(revisions)
+
+
+@pytest.mark.parametrize("bug", ["unfenced", ""])
+def test_two_replicas(tmp_path: Path, bug: str) -> None:
+    """The one that leads is cut off in the middle of its work, the other one takes over, and the first one goes on."""
+    file = hunt_file(tmp_path, bug, GROWS)
+    document = yaml.safe_load(file.read_text())
+    controller = document["spec"]["controllers"][0]
+    controller["replicas"] = 2
+    controller["command"].append("--elect")
+    file.write_text(yaml.safe_dump(document))
+    project = projects.load(file)
+    hunt = Hunt(project, tmp_path / "out")
+    outcomes = [hunt.trial(project.steps, ()) for _ in range(2)]
+    reference = Reference(outcomes, project.ignored, project.steps, project.stable_s)
+    assert not reference.problems
+    plan = {"kind": "depose", "object": {"kind": "Secret"}, "nth": 1}
+    chosen = next(one for one, *_ in planning.plans(outcomes[0]) if one.data()["kind"] == "depose")
+    controllers = {one.name: one for one in project.controllers}
+    assert perturbations.read({**plan, "controller": "keepers"}, controllers, "here").at.kind == chosen.at.kind
+    outcome = hunt.trial(project.steps, (chosen,))
+    assert outcome.struck
+    assert any(one.controller == "keepers-2" for one in outcome.course.writes)
+    found = {one.what for one in oracles.bugs(reference.symptoms(outcome))}
+    assert ("surplus" in found) == bool(bug), found
+    assert "crash" not in found
+
+
+def test_who_has_no_second_replica_cannot_be_deposed() -> None:
+    with pytest.raises(KemuError, match="depose needs a second replica"):
+        perturbations.read({"kind": "depose", "object": SUBJECT, "nth": 1}, {"keepers": 1}, "here")

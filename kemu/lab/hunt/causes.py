@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kemu.lab.hunt import moments, states
+from kemu.lab.hunt import states
 from kemu.lab.hunt.courses import Change, Course, Write, manifest
 from kemu.lab.hunt.oracles import Symptom
-from kemu.lab.hunt.perturbations import ALL, CONFLICT, CRASH, EXPIRE, FREEZE, LOSE, Perturbation, Plan
+from kemu.lab.hunt.perturbations import ALL, CONFLICT, CRASH, EXPIRE, FREEZE, LOSE, REFUSE, Perturbation, Plan
 from kemu.lab.hunt.trials import Outcome
 from kemu.runtime.env import SECOND_NS
 
 _PAST = {"create": "created", "update": "wrote", "patch": "changed", "delete": "deleted"}
+_REFUSED = (CONFLICT, REFUSE)
 _NAMED_FIELDS = 2
 _MOST_TEXT = 40
 _AFTER_NS = SECOND_NS // 10
@@ -66,12 +67,11 @@ def of(outcome: Outcome, reference: Outcome, plan: Plan, symptom: Symptom) -> Ca
 def struck(course: Course, one: Perturbation) -> int:
     """When a perturbation came about; -1: never."""
     point = one.at if one.restart_at is None else one.restart_at
-    if not one.is_about_writes:
-        change = moments.find(course, point)
-        return -1 if change is None else change.time_ns
     key = course.key(point.subject)
-    own = (each for each in course.writes if each.controller == one.controller and each.key == key)
-    return next((each.time_ns for each in own if each.nth == point.nth), -1)
+    found: Sequence[Change | Write] = course.changes
+    if one.is_about_writes:
+        found = [each for each in course.writes if each.controller == one.controller]
+    return next((each.time_ns for each in found if each.key == key and each.nth == point.nth), -1)
 
 
 def said(course: Course, found: Ignorance) -> str:
@@ -215,26 +215,21 @@ def _omitted(outcome: Outcome, reference: Outcome, plan: Plan, own: Sequence[Wri
         None,
     )
     at = f" at {struck_ns / SECOND_NS:.1f} s" if struck_ns >= 0 else ""
-    if one.what in (CONFLICT, LOSE) or one.is_about_writes:
+    if one.what == CRASH:
+        text = f"{who} was started again after its write to {one.at.subject}{at}, and"
+    elif one.is_about_writes:
         again = any(each.key == key and each.time_ns > struck_ns for each in own)
-        after = (
-            f"after its write to {one.at.subject}{at}"
-            if one.what == CRASH
-            else f"its write to {one.at.subject} failed{at}"
-        )
-        if one.what == CRASH:
-            text = f"{who} was started again {after}, and"
-        else:
-            text = f"{after}, and {who}" + ("" if again else " did not try again")
-            if not again:
-                return text
+        happened = "was not answered" if one.what == LOSE else "failed" if one.what in _REFUSED else "was disturbed"
+        text = f"the write of {who} to {one.at.subject} {happened}{at}, and it"
+        if not again and one.what in (*_REFUSED, LOSE):
+            return f"{text} did not try again"
     elif one.what == EXPIRE:
         heard = any(each.controller == who and each.key == key and each.time_ns > struck_ns for each in course.notices)
         text = f"the watch of {one.at.kind} expired{at}, and {who}" + (
             "" if heard else f" was told nothing of {one.at.subject} from then on, and"
         )
     else:
-        text = f"{who}, to whom that happened{at},"
+        text = f"from {struck_ns / SECOND_NS:.1f} s on {who}" if at else who
     if missing is not None:
         named = reference.course.named(missing.key)
         return f"{text} never {_PAST.get(missing.verb, missing.verb)} {named}, as in the reference"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.lab.hunt import moments, planning
+from kemu.lab.hunt import planning
 from kemu.lab.hunt.courses import Course
 from kemu.lab.hunt.perturbations import KINDS, Perturbation, Plan, Point, shown
 from kemu.lab.hunt.trials import Outcome
@@ -142,10 +142,10 @@ def _why_not(one: Perturbation, course: Course) -> str:
         return f"{one.controller} has made {_times(count)} to {one.at.subject}"
     points: Sequence[Point] = [one.at] if one.restart_at is None else [one.at, one.restart_at]
     for point in points:
-        count = moments.times(course, point)
+        key = course.key(point.subject)
+        count = sum(change.key == key for change in course.changes)
         if count < point.nth:
-            what = f", counted where {point.conditions}" if point.when else ""
-            return f"{point.subject} has changed {count} time{'s' * (count != 1)}{what}"
+            return f"{point.subject} has changed {count} time{'s' * (count != 1)}"
     return ""
 
 

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from kemu.lab.hunt import moments
 from kemu.lab.hunt.courses import Change, Course, Notice, Write, manifest
-from kemu.lab.hunt.perturbations import Point
+from kemu.lab.hunt.projects import SECOND
 from kemu.lab.hunt.trials import Outcome
 
 SPELL_NS = 250_000_000
@@ -55,7 +54,6 @@ class Analysis:
 
     outcome: Outcome
     _manifests: dict[tuple[str, int], Mapping[str, Any]] = field(default_factory=dict)
-    _points: dict[tuple[str, int], Point] = field(default_factory=dict)
 
     @property
     def course(self) -> Course:
@@ -175,14 +173,6 @@ class Analysis:
             found[change.key].append(change)
         return found
 
-    def point(self, change: Change) -> Point:
-        """A change as a point that means the same in other trials."""
-        place = change.key, change.revision
-        if place not in self._points:
-            own = self._all_changes[change.key]
-            self._points[place] = moments.point(self.course, change, own, self.before(change), self.manifest)
-        return self._points[place]
-
     def made(self, write: Write) -> Change | None:
         """The change that a write has made."""
         return next((one for one in reversed(self.changes.get(write.key, ())) if one.revision <= write.revision), None)
@@ -216,6 +206,10 @@ class Analysis:
         named, prefix = self.course.named(key), self._prefix(key)
         name = f"{prefix}*" if prefix else named.name
         return f"{named.kind} {named.namespace}/{_ORDINAL.sub('#', name)}"
+
+    def has_second(self, controller: str) -> bool:
+        """Whether another replica waits for its lease."""
+        return any(one.controller == f"{controller}{SECOND}" for one in self.course.starts)
 
     def has_random_name(self, key: str) -> bool:
         return bool(self._prefix(key))

@@ -22,7 +22,7 @@ from kemu.emulated.gateway.requests import envelopes, request_infos
 from kemu.emulated.objects import resources
 from kemu.errors import ApiError
 from kemu.lab.hunt.courses import Count, Course, Notice, Read, Write, key_of
-from kemu.lab.hunt.watches import ALWAYS_FRESH, Event, Hiding, Stream, View, initial_events
+from kemu.lab.hunt.watches import ALWAYS_FRESH, LEASES, Event, Hiding, Stream, View, initial_events
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -84,9 +84,10 @@ class Interceptor:
         sleep: Callable[[float], Awaitable[None]],
         told: Callable[[], None],
         judge: Judge,
-        watched: Callable[[str], None],
+        watched: Callable[[str, str], None],
     ) -> None:
-        """``told``: a controller learns something now. ``watched``: a controller has begun a watch."""
+        """``told``: a controller learns something now. ``watched``: a controller has begun a watch of a
+        resource, or asks for a lease."""
         self._app = app
         self._course = course
         self.now_ns = now_ns
@@ -106,6 +107,8 @@ class Interceptor:
         """Controllers, with the resources that are refused to them; empty: all."""
         self._paused: dict[str, asyncio.Event] = {}
         """Set when the pause is over."""
+        self._deposed = set[str]()
+        """Those of them for whom leases wait, too."""
         self._streams: set[Stream] = set()
         self._flushing: set[asyncio.Future[None]] = set()
         self._connections = 0
@@ -133,12 +136,15 @@ class Interceptor:
     def relist(self, controller: str, resource: str, revision: int) -> None:
         self._judge.ended(controller, self.expire(controller, resource, revision))
 
-    def pause(self, controller: str) -> None:
+    def pause(self, controller: str, *, with_leases: bool = False) -> None:
         """Nothing gets through to it or from it."""
         self._paused.setdefault(controller, asyncio.Event())
+        if with_leases:
+            self._deposed.add(controller)
 
     def resume(self, controller: str) -> None:
         """May be repeated."""
+        self._deposed.discard(controller)
         over = self._paused.pop(controller, None)
         if over is not None:
             over.set()
@@ -186,7 +192,7 @@ class Interceptor:
         return self._judge.late_s(controller, resource)
 
     async def tell(self, stream: Stream, line: bytes, send: Send) -> None:
-        await self._gate(stream.controller)
+        await self._gate(stream.controller, stream.resource)
         found = stream.parsed(line)
         if found is not None and found.what != "BOOKMARK":
             self._course.notices.append(Notice(self.now_ns(), stream.controller, found.key, found.revision, found.what))
@@ -203,9 +209,10 @@ class Interceptor:
         asked = requests.of(scope)
         scope = _in_json(scope)
         resource = _resource(asked) if asked.resource else ""
-        if resource not in ALWAYS_FRESH:
-            await self._gate(controller)
-        if resource and asked.verb in ("list", "watch"):
+        await self._gate(controller, resource)
+        if resource == LEASES:
+            self._watched(controller, resource)
+        if resource and asked.verb == "list":
             self._judge.asks(controller, resource)
         if resource and any(who == controller and _is_of(of, resource) for who, of in self._outages):
             await layer.drain(receive)
@@ -252,9 +259,9 @@ class Interceptor:
             self.release(what)
             serving.cancel()
 
-    async def _gate(self, controller: str) -> None:
+    async def _gate(self, controller: str, resource: str) -> None:
         """Until a pause is over."""
-        while controller in self._paused:
+        while controller in self._paused and (resource not in ALWAYS_FRESH or controller in self._deposed):
             await self._paused[controller].wait()
 
     async def _write(self, controller: str, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
@@ -263,7 +270,8 @@ class Interceptor:
         if not name and asked.verb == "create":
             body = await _body(receive)
             name, receive = _name(body, resource), _again(body, receive)
-        count = course.count_write(controller, resource, key_of(resource, asked.namespace, name) if name else "")
+        key = key_of(resource, asked.namespace, name) if name else ""
+        count = course.count_write(controller, resource, key, asked.verb)
         verdict = judge.before(count)
         if verdict.late_s:
             await self.sleep(verdict.late_s)
@@ -284,8 +292,7 @@ class Interceptor:
         if is_lost:
             await layer.end_connection(scope, receive, True)
             return
-        if resource not in ALWAYS_FRESH:
-            await self._gate(controller)
+        await self._gate(controller, resource)
         if verdict.answer_late_s:
             await self.sleep(verdict.answer_late_s)
         for message in answer:
@@ -303,6 +310,7 @@ class Interceptor:
                     status,
                     self._course.revision,
                     count.nth_of_kind,
+                    count.nth_of_verb,
                 )
             )
 
@@ -324,9 +332,10 @@ class Interceptor:
         elif since.isdecimal() and 0 < int(since) <= self._compacted.get((controller, resource), -1):
             await _expired(asked, send)
             return
+        self._judge.asks(controller, resource)  # not where it was refused: it waits, and asks once more
         stream = Stream(self, controller, resource, send, begins)
         self._streams.add(stream)
-        self._watched(controller)
+        self._watched(controller, resource)
         stream.serving = asyncio.ensure_future(self._app(scope, receive, stream.pass_on))
         try:
             await stream.serving

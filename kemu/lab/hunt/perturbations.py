@@ -13,20 +13,38 @@ from typing import Any
 
 from kemu.emulated.settings import values
 from kemu.errors import KemuError
-from kemu.lab.hunt.projects import Named
+from kemu.lab.hunt.projects import SECOND, Named
 
-CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END, LATE = KINDS = (
+CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END, LATE, DEPOSE = KINDS = (
     "crashAfterWrite", "freeze", "hide", "conflict", "loseAnswer", "delay", "expire",
-    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch", "lateAnswer",
+    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch", "lateAnswer", "depose",
 )  # fmt: skip
-_OF_VIEWS = frozenset((FREEZE, HIDE, DELAY, PAUSE, LAG, OUTAGE))
-_OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE, LATE))
-_LASTS_S = {FREEZE: 20.0, HIDE: 60.0, DELAY: 5.0, PAUSE: 20.0, SLOW: 10.0, LAG: 20.0, OUTAGE: 10.0, LATE: 3.0}
+_OF_VIEWS = frozenset((FREEZE, HIDE, DELAY, PAUSE, LAG, OUTAGE, DEPOSE))
+_OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE, LATE, DEPOSE))
+_LASTS_S = {
+    FREEZE: 20.0,
+    HIDE: 60.0,
+    DELAY: 5.0,
+    PAUSE: 20.0,
+    SLOW: 10.0,
+    LAG: 20.0,
+    OUTAGE: 10.0,
+    LATE: 3.0,
+    DEPOSE: 60.0,
+}
 """How long it takes, or how late something comes, unless the plan says otherwise: virtual time."""
 _LEAST_S = 1.0
 ALL = "all"
 """As a scope: all kinds."""
 _SCOPED = (FREEZE, LAG, OUTAGE)
+_TOLD = {
+    "create": "creation of",
+    "update": "update of",
+    "patch": "patch of",
+    "delete": "deletion of",
+    "deleting": "beginning of the end of",
+}
+_COUNTED = ("", "create", "update", "patch", "delete", "deleting")
 CODES = (429, 500, 503, 504)
 """With which a write can be refused; a conflict is a kind of its own."""
 
@@ -47,20 +65,27 @@ class Point:
     nth: int
     when: tuple[tuple[str, str], ...] = ()
     """Only changes count at which these fields come to have these values (JSON; ``"*"``: any), by path."""
+    of: str = ""
+    """What is counted: ``create``, ``delete``, of writes the other verbs, and of changes ``deleting``, when the object
+    begins to go. Empty: all."""
 
     @property
     def subject(self) -> Named:
         return Named(self.kind, self.name or "of any name", self.namespace)
 
-    def __str__(self) -> str:
-        return f"{_ordinal(self.nth)} change of {self.subject}{f' whereupon {self.conditions}' if self.when else ''}"
+    def told(self, what: str) -> str:
+        """``2nd write to Pod a``, ``1st creation of Pod a``"""
+        fields = " and ".join(f"{path} is {'there' if value == ANY else value}" for path, value in self.when)
+        whereupon = f" whereupon {fields}" if fields else ""
+        return f"{_ordinal(self.nth)} {_TOLD.get(self.of, what)} {self.subject}{whereupon}"
 
-    @property
-    def conditions(self) -> str:
-        return " and ".join(f"{path} is {'there' if value == ANY else value}" for path, value in self.when)
+    def __str__(self) -> str:
+        return self.told("change of")
 
     def data(self) -> dict[str, Any]:
         found: dict[str, Any] = {"object": {"kind": self.kind}, "nth": self.nth}
+        if self.of:
+            found["of"] = self.of
         if self.when:
             found["when"] = {path: json.loads(value) for path, value in self.when}
         if self.name:
@@ -78,6 +103,8 @@ class Perturbation:
                          is started again: it finds a state between two of its writes
     ``pause``            after its nth write to the object it is answered and told nothing for a while, and what it asks
                          meanwhile waits; then all comes at once
+    ``depose``           after its nth write to the object nothing gets through to the controller or from it, leases
+                         included, until its other replica has written something; then it goes on where it was
     ``freeze``           when the object of ``restart_at`` changes the nth time, the controller is started again, and
                          sees the kind of ``at`` as it was after the nth change of that object, for a while: a server
                          from the past
@@ -120,7 +147,7 @@ class Perturbation:
 
     def __str__(self) -> str:
         who = self.controller
-        nth = f"{_ordinal(self.at.nth)} write to {self.at.subject}" if self.is_about_writes else str(self.at)
+        nth = self.at.told("write to" if self.is_about_writes else "change of")
         of = "all kinds" if self.of == ALL else self.of
         restart = self.restart_at
         if self.what == FREEZE:
@@ -131,6 +158,7 @@ class Perturbation:
         return {
             CRASH: f"{who} crashes after its {nth}, and starts again",
             PAUSE: f"{who} is cut off for {self.lasts_s:g} s after its {nth}",
+            DEPOSE: f"{who} is cut off after its {nth} until its other replica writes, and goes on",
             LAG: f"{who} hears nothing of {of} for {self.lasts_s:g} s from the {nth} on",
             HIDE: f"{who} does not see the {nth} before the next one",
             CONFLICT: f"{who} meets a conflict in its {nth}",
@@ -201,7 +229,7 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
 
     if not isinstance(data, Mapping):
         raise fail("perturb has to be a mapping: {kind: crashAfterWrite, controller: operator, object: {…}, nth: 2}")
-    keys = ("kind", "controller", "object", "nth", "restart", "until", "scope", "code", "when")
+    keys = ("kind", "controller", "object", "nth", "of", "restart", "until", "scope", "code", "when")
     strange = set(data) - set(keys)
     if strange:
         raise fail(f"perturb has no key {min(map(str, strange))}; there are {', '.join(keys)}")
@@ -210,6 +238,8 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
         raise fail(f"kind {what!r} is none of {', '.join(KINDS)}")
     if controller not in controllers:
         raise fail(f"there is no controller {controller!r}; there are {', '.join(controllers)}")
+    if what == DEPOSE and f"{controller}{SECOND}" not in controllers:
+        raise fail(f"{DEPOSE} needs a second replica: replicas: 2 of controller {controller}")
     at = _point(data, fail, needs_name=what not in _OF_WRITES)
     if at.when and what in _OF_WRITES:
         raise fail(f"when is not for {what}, which counts writes")
@@ -262,11 +292,16 @@ def _point(data: object, fail: Callable[[str], KemuError], *, needs_name: bool =
     nth = data.get("nth", 1)
     if not isinstance(nth, int) or isinstance(nth, bool) or nth < 1:
         raise fail(f"nth has to be a number from 1 on, not {nth!r}")
+    of = data.get("of", "")
+    if of not in _COUNTED:
+        raise fail(f"of has to be one of {', '.join(_COUNTED[1:])}, not {of!r}")
     when = data.get("when", {})
     if not isinstance(when, Mapping) or not all(isinstance(path, str) and path for path in when):
         raise fail("when has to be fields with values: {spec.replicas: 3}")
+    if when and of:
+        raise fail("of and when are two ways to count")
     fields = tuple((path, json.dumps(value, sort_keys=True)) for path, value in when.items())
-    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth, fields)
+    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth, fields, of)
 
 
 def _ordinal(number: int) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from kemu.lab.hunt import causes, moments, perturbations
+from kemu.lab.hunt import causes, perturbations
 from kemu.lab.hunt.causes import Cause
 from kemu.lab.hunt.courses import Change, Notice, Write
 from kemu.lab.hunt.oracles import Symptom
-from kemu.lab.hunt.perturbations import CRASH, FREEZE, Perturbation, Plan, Point
+from kemu.lab.hunt.perturbations import CRASH, FREEZE, Perturbation, Plan
 from kemu.lab.hunt.projects import Named, Step
 from kemu.lab.hunt.trials import Outcome
 from kemu.lab.tell.explaining.diagrams import Arrow, Diagram, Mark
@@ -92,8 +92,16 @@ class _Drawing:
                 )
                 at_ns = cause.write.time_ns - 1
                 found.marks.append(Mark(at_ns, self._next(), column, text, True, 0, ()))
+        key = course.key(self._plan[0].at.subject)
+        if cause.write is None and key in self._columns:
+            end_ns = round(self._outcome.now_s * SECOND_NS)
+            found.marks.append(Mark(end_ns, self._next(), self._columns[key], "so until the end", True, 0, ()))
         key = self._symptom.key
-        if key in self._columns and self._symptom.what in ("different", "surplus", "orphan"):
+        if (
+            key in self._columns
+            and self._symptom.what in ("different", "surplus", "orphan")
+            and cause.write is not None
+        ):
             end_ns = round(self._outcome.now_s * SECOND_NS)
             text = {"different": "differs in the end", "surplus": "should not be there"}.get(
                 self._symptom.what, "orphaned"
@@ -124,10 +132,8 @@ class _Drawing:
             own = [one for one in self._course.changes if one.key == key and one.time_ns >= self._outcome.begun_ns]
             wanted = {id(one) for each in cause.ignorance if each.key == key for one in (each.known, *each.missed[-3:])}
             points = [point for one in self._plan for point in (one.at, one.restart_at) if point is not None]
-            wanted |= {
-                id(moments.find(self._course, point)) for point in points if self._course.key(point.subject) == key
-            }
-            wanted |= {id(one) for one in own if one.value is None or one.is_new}
+            nths = {point.nth for point in points if self._course.key(point.subject) == key}
+            wanted |= {id(one) for one in own if one.nth in nths or one.value is None or one.is_new}
             if cause.write is not None and cause.write.key == key:
                 until = cause.write.revision
                 wanted |= {id(next((one for one in reversed(own) if one.revision <= until), None))}
@@ -251,20 +257,16 @@ def _concerns(step: Step, named: Named) -> bool:
     )
 
 
-def _change(point: Point) -> str:
-    return point.conditions or f"change {point.nth}"
-
-
 def _doing(one: Perturbation) -> str:
     """A perturbation in a few words."""
     if one.what == FREEZE:
-        return f"starts again, sees {_what(one.at.subject)} of {_change(one.at)}"
+        return f"starts again, sees {_what(one.at.subject)} of change {one.at.nth}"
     if one.what == CRASH:
         return "crashes, starts again"
     return {
         "pause": f"is cut off for {one.lasts_s:g} s",
         "lag": f"hears nothing for {one.lasts_s:g} s",
-        "hide": f"does not see {_change(one.at)}",
+        "hide": f"does not see change {one.at.nth}",
         "conflict": "meets a conflict",
         "refuse": f"is refused: {one.code or 500}",
         "loseAnswer": "gets no answer",

@@ -11,16 +11,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
-from kemu.lab.hunt import moments
-from kemu.lab.hunt.courses import Write
+from kemu.lab.hunt.courses import Change, Write
 from kemu.lab.hunt.impacts import Analysis, Impact
 from kemu.lab.hunt.perturbations import (
     ALL,
     CONFLICT,
     CRASH,
     DELAY,
+    DEPOSE,
     END,
     EXPIRE,
     FREEZE,
@@ -54,7 +55,7 @@ _HIDDEN_NS = 60_000_000_000
 _PAIRS = 40
 _TURNS = {
     FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0, LATE: 0,
-    DELAY: 1, REFUSE: 1, END: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
+    DELAY: 1, REFUSE: 1, END: 1, DEPOSE: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
 }  # fmt: skip
 """In which turn the first one of each kind comes; they are in the order of their promise."""
 
@@ -73,8 +74,29 @@ def plans(reference: Outcome, *, pairs: bool = False) -> list[Plan]:
         chosen = sorted(chosen, key=lambda each: each[0])
         for turn, one in enumerate(dict.fromkeys(one for _, one in chosen)):
             found.append((turn + _TURNS[what], order.index(what), one))
-    singles: list[Plan] = [(one,) for _, _, one in sorted(found, key=lambda each: each[:2])]
+    singles: list[Plan] = [(_among_alike(analysis, one),) for _, _, one in sorted(found, key=lambda each: each[:2])]
     return [*singles, *(_pairs(analysis) if pairs else ())]
+
+
+def _among_alike(analysis: Analysis, one: Perturbation) -> Perturbation:
+    """With points that are counted among creations and deletions, where they are one: how often an object is updated
+    before depends on times, and differs from trial to trial."""
+    course = analysis.course
+    if one.is_about_writes:
+        key = course.key(one.at.subject) if one.at.name else ""
+        write = next(
+            (w for w in course.writes if (w.controller, w.key, w.nth) == (one.controller, key, one.at.nth)), None
+        )
+        is_rare = write is not None and write.nth_of_verb and write.verb in ("create", "delete")
+        return replace(one, at=replace(one.at, nth=write.nth_of_verb, of=write.verb)) if write and is_rare else one
+    restart = None if one.restart_at is None else _change_among_alike(analysis, one.restart_at)
+    return replace(one, at=_change_among_alike(analysis, one.at), restart_at=restart)
+
+
+def _change_among_alike(analysis: Analysis, point: Point) -> Point:
+    key = analysis.course.key(point.subject)
+    change = next((one for one in analysis.course.changes if (one.key, one.nth) == (key, point.nth)), None)
+    return replace(point, nth=change.nth_of_what, of=change.what) if change is not None and change.what else point
 
 
 def every(reference: Outcome) -> Iterator[Plan]:
@@ -86,23 +108,25 @@ def every(reference: Outcome) -> Iterator[Plan]:
         at = _at_write(analysis, write)
         for what in (CRASH, LOSE, LATE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
             yield (Perturbation(what, write.controller, at),)
+        if analysis.has_second(write.controller):
+            yield (Perturbation(DEPOSE, write.controller, at),)
     for controller in controllers:
         for change in changes:
-            at = analysis.point(change)
+            at = _point(analysis, change.key, change.nth)
             for what in (HIDE, EXPIRE, END, DELAY):
                 yield (Perturbation(what, controller, at),)
             for scope in ("", ALL):
                 yield (Perturbation(LAG, controller, at, scope=scope),)
                 for later in changes:
                     if later.revision > change.revision:
-                        moment = analysis.point(later)
+                        moment = _point(analysis, later.key, later.nth)
                         yield (Perturbation(FREEZE, controller, at, moment, scope=scope),)
 
 
 def brute_force(reference: Outcome) -> int:
     """How many :func:`every` has."""
     analysis = Analysis(reference)
-    writes = sum(7 if one.verb in _COMPARING else 6 for one in analysis.writes)
+    writes = sum(7 + (one.verb in _COMPARING) + analysis.has_second(one.controller) for one in analysis.writes)
     controllers = len({one.controller for one in analysis.writes})
     revisions = sorted(one.revision for own in analysis.changes.values() for one in own)
     count = len(revisions)
@@ -164,7 +188,7 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
         ]
         # Between two writes something is half done.
         rank = 0 if write is not spell[-1] else 2
-        rank += {"delete": -1, "create": 0}.get(write.verb, 1)
+        rank = -1 if write.verb == "delete" else rank + int(write.verb != "create")
         yield rank, Perturbation(CRASH, write.controller, at)
         yield rank, Perturbation(LOSE, write.controller, at)
         if write.verb in _COMPARING:
@@ -175,6 +199,8 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
             yield int(write is spell[0]), Perturbation(REFUSE, write.controller, at)
             if write is not spell[-1]:
                 yield rank, Perturbation(OUTAGE, write.controller, at)
+            if analysis.has_second(write.controller):
+                yield rank, Perturbation(DEPOSE, write.controller, at)
             if _others_go_on(analysis, write):
                 yield rank, Perturbation(PAUSE, write.controller, at)
         kind = write.controller, at.kind
@@ -233,16 +259,19 @@ def _chosen(analysis: Analysis) -> list[Impact]:
 
 
 def _rank(impact: Impact) -> int:
-    """What made the controller delete something does most harm when it is seen again."""
+    """What made the controller delete something does most harm when it is seen again; and what somebody has asked for
+    comes before what only happens meanwhile."""
+    is_asked = impact.is_end or not impact.paths or any(path.startswith(("spec", "data")) for path in impact.paths)
     if any(one.verb == "delete" for one in impact.writes):
-        return 0
+        return 0 if is_asked else 1
     if impact.is_end:
-        return 1
-    return 2 if any(one.verb == "create" for one in impact.writes) else 3
+        return 2
+    return (4 if any(one.verb == "create" for one in impact.writes) else 6) + (0 if is_asked else 1)
 
 
 def _freezes(analysis: Analysis) -> Iterator[Ranked]:
-    """An old state that made the controller write, seen again when what it wrote then has changed once more."""
+    """An old state that made the controller write, seen again when what it wrote then has changed once more; and the
+    state before it."""
     for impact in _chosen(analysis):
         at = impact.change
         first = impact.writes[0].revision
@@ -256,13 +285,17 @@ def _freezes(analysis: Analysis) -> Iterator[Ranked]:
         deleted = {one.key for one in impact.writes if one.verb == "delete"}
         # What was deleted and comes anew first, then all that comes anew, then the latest moments.
         moments.sort(key=lambda one: (not (one.is_new and one.key in deleted), not one.is_new, -one.revision))
-        point = analysis.point(at)
+        point = _point(analysis, at.key, at.nth)
         for place, moment in enumerate(moments[:_RESTARTS]):
-            when = analysis.point(moment)
+            when = _point(analysis, moment.key, moment.nth)
             rank = _rank(impact) if moment.is_new else _rank(impact) + 1
             yield rank, Perturbation(FREEZE, impact.notice.controller, point, when)
             if not place and _rank(impact) <= 1:
                 yield rank + 1, Perturbation(FREEZE, impact.notice.controller, point, when, scope=ALL)
+            if not place and at.nth > 1 and any(path.startswith("spec") for path in impact.paths):
+                # What was asked for is undone by who still sees what was wanted before.
+                before = _point(analysis, at.key, at.nth - 1)
+                yield rank, Perturbation(FREEZE, impact.notice.controller, before, when)
 
 
 def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
@@ -271,7 +304,7 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
     for impact in _chosen(analysis):
         controller, at = impact.notice.controller, impact.change
         kind = analysis.kind(at.key)
-        point = analysis.point(at)
+        point = _point(analysis, at.key, at.nth)
         # What the controller itself has changed thereupon would not have come without it.
         after = (
             one
@@ -305,7 +338,7 @@ def _own_lags(analysis: Analysis) -> Iterator[Ranked]:
     for write in _few(made, lambda one: (one.controller, one.verb, analysis.role(one.key)), 1):
         change = analysis.made(write)
         if change is not None:
-            yield 0, Perturbation(LAG, write.controller, analysis.point(change))
+            yield 0, Perturbation(LAG, write.controller, _point(analysis, change.key, change.nth))
 
 
 def _delays(analysis: Analysis) -> Iterator[Ranked]:
@@ -314,7 +347,7 @@ def _delays(analysis: Analysis) -> Iterator[Ranked]:
     impacts = analysis.impacts
     for place, impact in enumerate(impacts):
         controller, kind = impact.notice.controller, analysis.kind(impact.change.key)
-        point = analysis.point(impact.change)
+        point = _point(analysis, impact.change.key, impact.change.nth)
         for other in impacts[place + 1 :]:
             if other.notice.time_ns - impact.notice.time_ns > _MEET_NS:
                 break
@@ -326,7 +359,7 @@ def _delays(analysis: Analysis) -> Iterator[Ranked]:
                 break
         if (controller, kind) not in seen:
             seen.add((controller, kind))
-            yield 4, Perturbation(DELAY, controller, point)
+            yield 8, Perturbation(DELAY, controller, point)
 
 
 # Two at once
@@ -349,13 +382,14 @@ def _pairs(analysis: Analysis) -> list[Plan]:
             found.append((rank + 1, (one, again)))
         elif what in (HIDE, LAG):
             key = analysis.course.key(one.at.subject)
-            here = moments.find(analysis.course, one.at)
-            nth = 0 if here is None else here.nth + (1 if what == HIDE else 0)
+            skip = 1 if what == HIDE else 0
             follow = next(
                 (
                     each
                     for each in analysis.impacts
-                    if each.change.key == key and each.change.nth == nth and each.notice.controller == one.controller
+                    if each.change.key == key
+                    and each.change.nth == one.at.nth + skip
+                    and each.notice.controller == one.controller
                 ),
                 None,
             )
@@ -363,7 +397,7 @@ def _pairs(analysis: Analysis) -> list[Plan]:
                 found.append((rank, (one, crash(follow.writes[0]))))
         elif what == FREEZE and one.restart_at is not None:
             impact = _impact_at(analysis, one)
-            moment = moments.find(analysis.course, one.restart_at)
+            moment = _change_at(analysis, one.restart_at)
             if impact is not None and moment is not None:
                 key = impact.writes[0].key
                 before = [each for each in counts[one.controller, key] if each.revision <= moment.revision]
@@ -378,7 +412,17 @@ def _astuple(at: Point) -> tuple[str, str, str]:
 
 
 def _impact_at(analysis: Analysis, one: Perturbation) -> Impact | None:
-    change = moments.find(analysis.course, one.at)
+    key = analysis.course.key(one.at.subject)
     return next(
-        (each for each in analysis.impacts if each.change is change and each.notice.controller == one.controller), None
+        (
+            each
+            for each in analysis.impacts
+            if (each.change.key, each.change.nth, each.notice.controller) == (key, one.at.nth, one.controller)
+        ),
+        None,
     )
+
+
+def _change_at(analysis: Analysis, at: Point) -> Change | None:
+    key = analysis.course.key(at.subject)
+    return next((each for each in analysis.changes.get(key, ()) if each.nth == at.nth), None)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from kemu.lab.hunt.courses import Change, Count, Course
+from kemu.lab.hunt.courses import Change, Count, Course, manifest
 from kemu.lab.hunt.interceptors import Interceptor, Verdict
-from kemu.lab.hunt.moments import Counter
 from kemu.lab.hunt.perturbations import (
     ALL,
+    ANY,
     CONFLICT,
     CRASH,
     DELAY,
+    DEPOSE,
     END,
     EXPIRE,
     HIDE,
@@ -27,7 +29,8 @@ from kemu.lab.hunt.perturbations import (
     Perturbation,
     Point,
 )
-from kemu.lab.hunt.watches import Hiding, View
+from kemu.lab.hunt.projects import SECOND
+from kemu.lab.hunt.watches import ALWAYS_FRESH, Hiding, View
 from kemu.runtime.runlog.events import Transaction
 
 LATE_FOR_S = 60.0
@@ -45,6 +48,10 @@ class Controllers(Protocol):
 
     def later(self, seconds: float, call: Callable[[], object]) -> None:
         """After so much virtual time."""
+        ...
+
+    def let_end(self, name: str) -> None:
+        """If it ends from now on, that is no crash."""
         ...
 
     def hold(self, name: str, what: str, real_s: float) -> None:
@@ -69,9 +76,12 @@ class Strikes:
         self._changes = [_Waiting(one) for one in perturbations if not one.is_about_writes]
         self._hidden: list[Hiding] = []
         """Hidden changes after which the next one has not come yet."""
-        self._counters: dict[Point, Counter] = {}
+        self._whens: dict[Point, tuple[bool, int]] = {}
+        """Of points with conditions: whether these hold, and how often they have come about."""
         self._late: dict[tuple[str, str], float] = {}
         self._slow: dict[tuple[str, str], float] = {}
+        self._deposed: dict[str, str] = {}
+        """Controllers that are cut off, by the replicas that are to take over."""
         self._awaited = set[tuple[str, str]]()
         """Controllers with the resources that they have to ask for again."""
 
@@ -105,6 +115,9 @@ class Strikes:
 
     def after(self, write: Count) -> None:
         controller = write.controller
+        deposed = self._deposed.get(controller)
+        if deposed is not None and write.resource not in ALWAYS_FRESH:
+            self._reinstate(deposed)
         for one in self._writes:
             what = one.what
             if what.what in _BEFORE or not one.meets(write, self._course):
@@ -117,6 +130,8 @@ class Strikes:
                 self._trial.later(what.lasts_s, lambda: self.interceptor.resume(controller))
             elif what.what == OUTAGE:
                 self._begin_outage(what)
+            elif what.what == DEPOSE:
+                self._depose(what)
 
     def late_s(self, controller: str, resource: str) -> float:
         return self._late.get((controller, resource), 0.0)
@@ -190,6 +205,18 @@ class Strikes:
         self._slow[place] = what.lasts_s
         self._trial.later(LATE_FOR_S, lambda: self._slow.pop(place, None))
 
+    def _depose(self, what: Perturbation) -> None:
+        controller = what.controller
+        self._deposed[f"{controller}{SECOND}"] = controller
+        self._trial.let_end(controller)
+        self.interceptor.pause(controller, with_leases=True)
+        self._trial.later(what.lasts_s, lambda: self._reinstate(controller))
+
+    def _reinstate(self, controller: str) -> None:
+        """May be repeated."""
+        self._deposed.pop(f"{controller}{SECOND}", None)
+        self.interceptor.resume(controller)
+
     def _begin_outage(self, what: Perturbation) -> None:
         controller, resource = what.controller, self._resource(what)
         ended = self.interceptor.begin_outage(controller, resource)
@@ -217,9 +244,15 @@ class Strikes:
         """Asked once for each point and change."""
         if self._key(point) != change.key:
             return False
-        if point not in self._counters:
-            self._counters[point] = Counter(point)
-        return self._counters[point].comes(change)
+        if point.of:
+            return (point.of, point.nth) == (change.what, change.nth_of_what)
+        if not point.when:
+            return point.nth == change.nth
+        held, times = self._whens.get(point, (False, 0))
+        holds = change.value is not None and _holds(manifest(change.key, change.value), point)
+        times += holds and not held
+        self._whens[point] = holds, times
+        return holds and not held and times == point.nth
 
 
 _BEFORE = (CONFLICT, REFUSE, LOSE, SLOW, LATE)
@@ -241,7 +274,24 @@ class _Waiting:
             return False
         if not at.name:
             return write.resource == course.resource(at.kind) and write.nth_of_kind == at.nth
-        return write.key == course.key(at.subject) and write.nth == at.nth
+        if write.key != course.key(at.subject):
+            return False
+        return (write.verb == at.of and write.nth_of_verb == at.nth) if at.of else write.nth == at.nth
+
+
+def _holds(found: Mapping[str, Any], point: Point) -> bool:
+    for path, wanted in point.when:
+        value: Any = found
+        for step in path.split("."):
+            if isinstance(value, Mapping):
+                value = value.get(step)
+            elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+                value = value[int(step)]
+            else:
+                value = None
+        if value is None if wanted == ANY else json.dumps(value, sort_keys=True) != wanted:
+            return False
+    return True
 
 
 def _again(controller: str, resource: str) -> str:

@@ -184,6 +184,10 @@ def _schema(stated: object, keeps: bool) -> Any:  # noqa: ANN401
     if "items" in schema:
         schema.setdefault("type", "array")
         schema["items"] = _schema(schema["items"], keeps)
+    if not _has_keys(schema):
+        # Servers took such lists before 1.20, and merged them as they could.
+        schema.pop("x-kubernetes-list-map-keys", None)
+        schema.pop("x-kubernetes-list-type", None)
     if "type" not in schema and not schema.get("x-kubernetes-int-or-string"):
         if {one.get("type") for one in schema.get("anyOf", ()) if isinstance(one, dict)} == {"integer", "string"}:
             schema["x-kubernetes-int-or-string"] = True
@@ -192,6 +196,15 @@ def _schema(stated: object, keeps: bool) -> Any:  # noqa: ANN401
     if keeps and schema.get("type") == "object" and "additionalProperties" not in schema:
         schema["x-kubernetes-preserve-unknown-fields"] = True
     return schema
+
+
+def _has_keys(schema: Document) -> bool:
+    """Whether each key of a list that is a map is required, or has a default."""
+    items = schema.get("items")
+    fields = items.get("properties", {}) if isinstance(items, dict) else {}
+    required = items.get("required", ()) if isinstance(items, dict) else ()
+    keys = schema.get("x-kubernetes-list-map-keys", ())
+    return all(key in required or "default" in fields.get(key, {}) for key in keys)
 
 
 _UPGRADES: dict[tuple[Any, Any], Callable[[Document], Document]] = {
