@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -141,3 +143,24 @@ def test_processes_that_hang(tmp_path: Path) -> None:
         pool.trial((), plan("hangs"))
     assert [text.endswith("tried again") for text in told] == [True, True, False]
     assert [said(one) for one in pool.trials((), plan("hangs"), 3)] == []
+
+
+def test_fixed_ports_do_not_collide() -> None:
+    """Two processes listen on one port, each in a network of its own."""
+    program = """
+import socket, sys
+from kemu.lab.hunt import networks
+if not networks.enter():
+    sys.exit(77)
+with socket.create_server(("127.0.0.1", 18080)) as server, socket.create_connection(("127.0.0.1", 18080)):
+    print("listens", flush=True)
+    sys.stdin.read()
+"""
+    command = [sys.executable, "-c", program]
+    children = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [child.stdout.readline() for child in children if child.stdout is not None]
+    for child in children:
+        child.communicate(timeout=60)
+    if any(child.returncode == 77 for child in children):
+        pytest.skip("this system gives nobody a network of its own")
+    assert told == ["listens\n"] * 2

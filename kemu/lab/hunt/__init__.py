@@ -15,7 +15,9 @@ courses         what happened in a trial
 oracles         whether it went wrong
 findings        what a trial has found: the smallest steps, repetitions
 searches        the hunt as a whole
-pools           trials side by side, in processes
+pools           trials side by side, in processes; ``networks``, which they have each
+waits           what the threads of a controller wait for
+clocks          the time of a cluster in controllers in Python
 coverage        what was tried, and what never came about
 summaries       the hunt in words
 tellings        the course of a trial in words

@@ -136,17 +136,19 @@ def why_not(plan: Plan, outcome: Outcome) -> str:
 def _why_not(one: Perturbation, course: Course) -> str:
     if one.is_about_writes:
         key = course.key(one.at.subject)
-        count = sum(write.controller == one.controller and write.key == key for write in course.writes)
-        if count >= one.at.nth:
-            return ""
-        return f"{one.controller} has made {_times(count)} to {one.at.subject}"
+        count = sum(
+            write.controller == one.controller
+            and (write.key == key if one.at.name else course.named(write.key).kind == one.at.kind)
+            for write in course.writes
+        )
+        return f"{one.controller} has made {_times(count)} to {one.at.subject}" if count < one.at.nth else ""
     points: Sequence[Point] = [one.at] if one.restart_at is None else [one.at, one.restart_at]
     for point in points:
         key = course.key(point.subject)
         count = sum(change.key == key for change in course.changes)
         if count < point.nth:
             return f"{point.subject} has changed {count} time{'s' * (count != 1)}"
-    return ""
+    return next((f"there was no {point}" for point in points if point.when), "")
 
 
 def _times(count: int) -> str:

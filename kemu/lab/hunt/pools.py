@@ -21,6 +21,7 @@ from typing import Any
 
 from kemu.errors import KemuError
 from kemu.lab.exploration.processes.tasks import SLOW, Executor
+from kemu.lab.hunt import networks
 from kemu.lab.hunt.perturbations import Plan, shown
 from kemu.lab.hunt.projects import Project, Step
 from kemu.lab.hunt.trials import Outcome, Trial
@@ -64,6 +65,8 @@ class TrialTask:
     plan: Plan
     folder: Path | None
     """None: one that does not outlive it."""
+    is_apart: bool = False
+    """Its process has a network of its own, where it can (:mod:`networks`)."""
     kin: None = None
 
     def carry_out(self, source: Project) -> TrialRecord:
@@ -74,6 +77,8 @@ class TrialTask:
 
     def run(self, source: Project) -> TrialRecord:
         begun = time.monotonic()
+        if self.is_apart:
+            networks.enter()
         if self.folder is not None:
             if self.folder.exists():
                 shutil.rmtree(self.folder)  # of the process that died with it
@@ -118,13 +123,16 @@ class Pool:
         folder: Path,
         *,
         is_here: bool = True,
+        is_apart: bool = False,
         on_lost: Callable[[str], object] = lambda text: None,
     ) -> None:
         """``folder``: trials go below it; those of the latest are kept. ``is_here``: the processes have the files of
-        this machine. ``on_lost``: told in words that a process has died or hangs."""
+        this machine. ``is_apart``: they have no other work, and may have a network of their own. ``on_lost``: told in
+        words that a process has died or hangs."""
         self._executor = executor
         self._folder = folder
         self._is_here = is_here
+        self._is_apart = is_apart
         self._on_lost = on_lost
         self._first: deque[Asked] = deque()
         self._later: deque[Asked] = deque()
@@ -158,7 +166,8 @@ class Pool:
         return asked
 
     def result(self, asked: Asked) -> Any:  # what then made of it
-        """Waits for it. Raises what the trial raised, :class:`LostTrial`, and :class:`NotBegun`."""
+        """Waits for it: the outcome, or what ``then`` made of it. Raises what the trial raised, :class:`LostTrial`, and
+        :class:`NotBegun`."""
         while not asked.is_done:
             if asked in self._later and not self._may_begin() and not self._under_way:
                 raise NotBegun
@@ -172,8 +181,13 @@ class Pool:
         return asked.result
 
     def trial(self, steps: Sequence[Step], plan: Plan) -> Outcome:
-        outcome: Outcome = self.result(self.ask(steps, plan))
-        return outcome
+        return self.outcome(self.ask(steps, plan))
+
+    def outcome(self, asked: Asked) -> Outcome:
+        """Of what was asked for without ``then``."""
+        found = self.result(asked)
+        assert isinstance(found, Outcome)
+        return found
 
     def trials(self, steps: Sequence[Step], plan: Plan, times: int) -> Iterator[Outcome]:
         """So many of the same, without those that are lost. Who has seen enough may stop asking."""
@@ -184,7 +198,7 @@ class Pool:
                     waiting.append(self.ask(steps, plan))
                     times -= 1
                 try:
-                    outcome = self.result(waiting[0])
+                    outcome = self.outcome(waiting[0])
                 except LostTrial:
                     continue
                 finally:
@@ -208,7 +222,7 @@ class Pool:
     def _task(self, steps: tuple[Step, ...], plan: Plan) -> TrialTask:
         self._number += 1
         folder = self._folder.absolute() / f"{self._number}" if self._is_here else None
-        return TrialTask(self._number, steps, plan, folder)
+        return TrialTask(self._number, steps, plan, folder, self._is_apart)
 
     def _tasks(self) -> Iterator[TrialTask | None]:
         while True:

@@ -86,7 +86,8 @@ class Hunt:
         is_here = executor is None
         if executor is None:
             executor = Workers(jobs, limit_s=pools.LIMIT_S) if jobs > 1 else Inline()
-        self._pool = Pool(project, executor, out / "trials", is_here=is_here, on_lost=on_lost)
+        is_apart = isinstance(executor, Workers)
+        self._pool = Pool(project, executor, out / "trials", is_here=is_here, is_apart=is_apart, on_lost=on_lost)
         self._references: dict[tuple[int, ...], Reference] = {}
         """By the places of the steps."""
         self.findings: list[Finding] = []
@@ -117,7 +118,7 @@ class Hunt:
             return known
         asked = [self._pool.ask(steps, ()) for _ in range(REFERENCES)]
         found = Reference(
-            [self._pool.result(one) for one in asked], self._project.ignored, steps, self._project.stable_s
+            [self._pool.outcome(one) for one in asked], self._project.ignored, steps, self._project.stable_s
         )
         if found.problems:
             raise Unsettled("without any perturbation: " + "; ".join(found.problems))
@@ -155,12 +156,13 @@ class Hunt:
         ]
         for plan, one in zip(self.plans, asked, strict=True):
             try:
-                verdict: _Verdict = self._pool.result(one)
+                verdict = self._pool.result(one)
             except NotBegun:
                 return
             except LostTrial as error:
                 self.coverage.lost.append((plan, str(error)))
                 continue
+            assert isinstance(verdict, _Verdict)
             if not verdict.struck:
                 self.coverage.missed.append((plan, verdict.why_not))
             finding = self._consider(reference, plan, verdict.symptoms) if verdict.symptoms else None

@@ -7,6 +7,7 @@ from pathlib import Path
 from kemu.lab.hunt import coverage, perturbations
 from kemu.lab.hunt.projects import Project
 from kemu.lab.hunt.searches import Hunt
+from kemu.runtime.words import counted
 
 FILE = "hunt.md"
 LEGEND = "tried / worth a trial / all points"
@@ -26,7 +27,7 @@ def text(project: Project, hunt: Hunt) -> str:
     for finding in hunt.findings:
         place = f"{finding.id}/finding.md"
         lines.append(f"* [{finding.id}]({place}): {finding.symptoms[0].text}. {perturbations.shown(finding.plan)}:")
-        lines.append(f"  {finding.often}, in {len(finding.steps)} steps")
+        lines.append(f"  {finding.often}, in {counted(len(finding.steps), 'step')}")
     if hunt.costs:
         lines += ["", "## Costs", "", "No bugs: it comes right in the end, with more work.", ""]
         for cost, plans in hunt.costs.values():

@@ -22,13 +22,15 @@ import select
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 LONG_S = 0.05
 _SIZE = 8
 _SECOND_NS = 1_000_000_000
-_real_sleep, _real_wait, _real_datetime = time.sleep, threading.Condition.wait, dt.datetime
+_real_sleep, _real_datetime = time.sleep, dt.datetime
+_real_wait: Any = threading.Condition.wait
 
 
 class _Timer:
@@ -130,11 +132,23 @@ def _sleep(seconds: float) -> None:
         clock.end(timer)
 
 
-def _wait(self: Any, timeout: float | None = None) -> bool:
+class _Condition(Protocol):
+    """Parts of ``threading.Condition``."""
+
+    _waiters: deque[threading.Lock]
+
+    def _is_owned(self) -> bool: ...
+
+    def _release_save(self) -> object: ...
+
+    def _acquire_restore(self, saved: object) -> None: ...
+
+
+def _wait(self: _Condition, timeout: float | None = None) -> bool:
     """In the place of ``threading.Condition.wait``."""
     clock = _clock_for(timeout)
     if clock is None or timeout is None:
-        return _real_wait(self, timeout)
+        return bool(_real_wait(self, timeout))
     if not self._is_owned():
         raise RuntimeError("cannot wait on un-acquired lock")
     waiter = threading.Lock()
@@ -160,7 +174,7 @@ def _wait(self: Any, timeout: float | None = None) -> bool:
 class _Epoll:
     """In the place of ``select.epoll``."""
 
-    def __init__(self, sizehint: int = -1, flags: int = 0, real: Any = None) -> None:
+    def __init__(self, sizehint: int = -1, flags: int = 0, real: select.epoll | None = None) -> None:
         self._real = _real_epoll(sizehint, flags) if real is None else real
         self._pipe: tuple[int, int] | None = None
 
@@ -168,8 +182,9 @@ class _Epoll:
     def fromfd(cls, fd: int) -> _Epoll:
         return cls(real=_real_epoll.fromfd(fd))
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
+    def __getattr__(self, name: str) -> object:
+        found: object = getattr(self._real, name)
+        return found
 
     def __enter__(self) -> _Epoll:
         return self
@@ -241,7 +256,7 @@ def _install() -> None:
     real = {name: getattr(time, name) for name in ("time", "time_ns", "monotonic", "monotonic_ns")}
 
     def told(name: str, ask: Callable[[_Clock], float]) -> None:
-        def tell() -> Any:
+        def tell() -> float:
             return real[name]() if _clock is None else ask(_clock)
 
         tell.__name__ = name

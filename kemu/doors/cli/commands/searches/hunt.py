@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kemu.doors.cli import exits, parsers
 from kemu.errors import KemuError
+from kemu.runtime.words import counted
 
 if TYPE_CHECKING:
     from kemu.lab.hunt.findings import Finding
@@ -173,7 +174,7 @@ def _show(finding: Finding) -> None:
 
     print(f"{finding.id}: {finding.symptoms[0].text}")
     plan = perturbations.shown(finding.plan)
-    print(f"  {plan}: {finding.often}, in {len(finding.steps)} steps")
+    print(f"  {plan}: {finding.often}, in {counted(len(finding.steps), 'step')}")
     print(f"  {finding.folder.parent / 'finding.md'}", flush=True)
 
 

@@ -1,0 +1,81 @@
+"""What the threads of a process wait for, and for how long at least."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kemu.lab.hunt.waits import Waits
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() != "x86_64" or not Path("/proc/self/syscall").exists(), reason="/proc does not tell it here"
+)
+_HEAD = "import os, select, socket, subprocess, threading, time; print(end='\\n', flush=True);"
+
+
+def rest_s(program: str, until: Callable[[float], bool]) -> float:
+    """As soon as it is so."""
+    command = [sys.executable, "-c", f"{_HEAD} {program}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            child.stdout.readline()
+            waits = Waits(child.pid)
+            deadline = time.monotonic() + 30
+            while time.monotonic() < deadline:
+                found = waits.rest_s()
+                assert found is not None
+                if until(found):
+                    return found
+                time.sleep(0.005)
+        finally:
+            child.kill()
+    raise AssertionError(f"{program}: not within 30 s; {found} s at last")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "time.sleep(100)",
+        "threading.Event().wait(100)",
+        "select.epoll().poll(100)",
+        "select.poll().poll(100_000)",
+        "threading.Thread(target=time.sleep, args=[100]).start()",
+        "subprocess.run(['sleep', '100'])",
+    ],
+)
+def test_the_end_of_a_timer_is_known(program: str) -> None:
+    assert 60 < rest_s(program, lambda found: 60 < found < float("inf")) <= 100
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["input()", "threading.Event().wait()", "socket.create_server(('127.0.0.1', 0)).accept()", "select.epoll().poll()"],
+)
+def test_it_waits_for_something_from_outside(program: str) -> None:
+    assert rest_s(program, lambda found: found == float("inf")) == float("inf")
+
+
+@pytest.mark.parametrize("program", ["\nwhile True: pass", "subprocess.run(['sh', '-c', 'while :; do :; done'])"])
+def test_it_is_at_work(program: str) -> None:
+    assert rest_s(program, lambda found: found == 0) == 0
+
+
+def test_a_short_timer_is_no_rest() -> None:
+    """However often one looks."""
+    program = "threading.Thread(target=time.sleep, args=[100]).start()\nwhile True: time.sleep(0.01)"
+    assert rest_s(program, lambda found: found > 0) <= 0.01
+
+
+def test_it_is_gone() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as child:
+        child.wait()
+    waits = Waits(child.pid)
+    assert waits.rest_s() is None
+    assert not waits.is_busy()
