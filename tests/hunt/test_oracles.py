@@ -91,6 +91,15 @@ def aliens(maker: str) -> Recording:
     return found
 
 
+def needless(is_wanted: bool) -> Recording:
+    found = Recording()
+    found.put(1, pod("a-0"), OPERATOR)
+    found.remove(3, pod("a-0"), OPERATOR)
+    if is_wanted:
+        found.put(4, pod("a-0"), OPERATOR)
+    return found
+
+
 def scaled(by: str) -> Recording:
     found = Recording()
     found.put(1, stateful("z", 3))
@@ -122,6 +131,7 @@ def to_and_fro(values: str) -> Recording:
         ("twins", lambda: twins(True), lambda: twins(False)),
         ("twins", lambda: volumes("m"), lambda: volumes("n")),
         ("alien", lambda: aliens(""), lambda: aliens(OPERATOR)),
+        ("needless", lambda: needless(True), lambda: needless(False)),
         ("scaled", lambda: scaled(OPERATOR), lambda: scaled("")),
         ("orphan", lambda: orphans("gone"), lambda: orphans("/registry/widgets.example.com/default/w-1")),
         ("flapping", lambda: to_and_fro("ababababababab"), lambda: to_and_fro("abcdefghijklmn")),

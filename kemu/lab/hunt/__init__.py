@@ -13,6 +13,11 @@ processes       a controller as a child of this process
 interceptors    between controllers and gateway: sees what they write and are told, and perturbs it
 courses         what happened in a trial
 oracles         whether it went wrong
+safety          what must not happen at any moment
+states          how the end differs
+outputs         panics in what a controller prints
+causes          why it went wrong
+pictures        the same as a space-time picture
 findings        what a trial has found: the smallest steps, repetitions
 searches        the hunt as a whole
 pools           trials side by side, in processes; ``networks``, which they have each

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,12 +10,13 @@ from dataclasses import dataclass, field
 from kemu.lab.hunt import states
 from kemu.lab.hunt.courses import Change, Course, Write, manifest
 from kemu.lab.hunt.oracles import Symptom
-from kemu.lab.hunt.perturbations import ALL, CONFLICT, CRASH, EXPIRE, FREEZE, LOSE, REFUSE, Perturbation, Plan
+from kemu.lab.hunt.perturbations import ALL, CONFLICT, CRASH, EXPIRE, FREEZE, HIDE, LOSE, REFUSE, Perturbation, Plan
 from kemu.lab.hunt.trials import Outcome
 from kemu.runtime.env import SECOND_NS
 
 _PAST = {"create": "created", "update": "wrote", "patch": "changed", "delete": "deleted"}
 _REFUSED = (CONFLICT, REFUSE)
+_DELETIONS = ("claim", "mount", "alien", "needless")
 _NAMED_FIELDS = 2
 _MOST_TEXT = 40
 _AFTER_NS = SECOND_NS // 10
@@ -52,7 +54,7 @@ def of(outcome: Outcome, reference: Outcome, plan: Plan, symptom: Symptom) -> Ca
     own = [one for one in course.writes if one.controller in names and one.time_ns >= outcome.begun_ns and _came(one)]
     write = _fatal(course, own, reference, symptom, struck_ns)
     if write is None:
-        return Cause(_omitted(outcome, reference, plan, own, struck_ns), struck_ns)
+        return Cause(_omitted(outcome, reference, plan, symptom, own, struck_ns), struck_ns)
     ignorance = _ignorance(course, write, plan)
     nth = f"at {write.time_ns / SECOND_NS:.1f} s"
     did = f"{write.controller} {_PAST.get(write.verb, write.verb)} {course.named(write.key)} {nth}"
@@ -99,6 +101,7 @@ def differing(known: Change, last: Change) -> tuple[str, str]:
     if "deletionTimestamp" in now["metadata"] and "deletionTimestamp" not in was["metadata"]:
         return "", " (it was being deleted)"
     found = list(states.differences(states.fields_of(was, {}), states.fields_of(now, {})))
+    found = [one for one in found if not one.path.endswith("].type")]
     found.sort(key=lambda one: (one.path.startswith("status"), one.path.startswith("metadata"), len(one.path)))
     found = found[:_NAMED_FIELDS]
     if not found:
@@ -113,14 +116,20 @@ def _fatal(course: Course, own: Sequence[Write], reference: Outcome, symptom: Sy
     """The write that did it."""
     if symptom.what in ("crash", "missing", "stuck"):
         return None
-    alike = [one for one in own if one.key == symptom.key] if symptom.key else []
+    key = symptom.by or symptom.key
+    alike = [one for one in own if one.key == key] if key else []
+    if symptom.what in _DELETIONS:
+        alike = [one for one in alike if one.verb == "delete"] or alike
+    if symptom.by:  # the write that let it go
+        return next((one for one in alike if abs(one.time_ns - symptom.time_ns) <= _AFTER_NS), None)
+    if symptom.what == "surplus":
+        extra = _extra(course, own, reference)
+        return next((one for one in reversed(extra) if one.key == key and one.verb == "create"), None)
     if alike:
         until = [one for one in alike if symptom.time_ns < 0 or one.time_ns <= symptom.time_ns + _AFTER_NS]
-        created = [one for one in until if one.verb == "create"]
-        if symptom.what == "surplus" and created:
-            return created[-1]
         if until:
-            return until[-1]
+            at_ns = symptom.time_ns if symptom.time_ns >= 0 else 1 << 62
+            return min(until, key=lambda one: abs(one.time_ns - at_ns))
     extra = [one for one in _extra(course, own, reference) if one.time_ns >= struck_ns]
     verbs = {"created": ("create",), "surplus": ("create",), "deleted": ("delete",)}.get(symptom.what)
     same_kind = [one for one in extra if course.named(one.key).kind == symptom.subject]
@@ -197,23 +206,23 @@ def _since(one: Perturbation) -> str:
     }.get(one.what, f"after this: {one}")
 
 
-def _omitted(outcome: Outcome, reference: Outcome, plan: Plan, own: Sequence[Write], struck_ns: int) -> str:
+def _omitted(
+    outcome: Outcome, reference: Outcome, plan: Plan, symptom: Symptom, own: Sequence[Write], struck_ns: int
+) -> str:
     """What the controller did not do."""
     course, one = outcome.course, plan[0]
     who, key = one.controller, course.key(one.at.subject)
     later = [each for each in own if each.time_ns > struck_ns >= 0]
     made = Counter(_sort(course, each) for each in own)
-    missing = next(
-        (
-            each
-            for each in reference.course.writes
-            if each.controller == who
-            and each.time_ns >= reference.begun_ns
-            and _came(each)
-            and not _take(made, each, reference)
-        ),
-        None,
-    )
+    absent = [
+        each
+        for each in reference.course.writes
+        if each.controller == who
+        and each.time_ns >= reference.begun_ns
+        and _came(each)
+        and not _take(made, each, reference)
+    ]
+    missing = next((each for each in absent if each.key == symptom.key), next(iter(absent), None))
     at = f" at {struck_ns / SECOND_NS:.1f} s" if struck_ns >= 0 else ""
     if one.what == CRASH:
         text = f"{who} was started again after its write to {one.at.subject}{at}, and"
@@ -230,6 +239,10 @@ def _omitted(outcome: Outcome, reference: Outcome, plan: Plan, own: Sequence[Wri
         )
     else:
         text = f"from {struck_ns / SECOND_NS:.1f} s on {who}" if at else who
+        hidden = next((each for each in course.changes if each.key == key and each.nth == one.at.nth), None)
+        if one.what == HIDE and hidden is not None:
+            before = next((each for each in course.changes if each.key == key and each.nth == one.at.nth - 1), hidden)
+            text = f"{who} did not see change {hidden.nth} of {one.at.subject}{differing(before, hidden)[1]}{at}, and"
     if missing is not None:
         named = reference.course.named(missing.key)
         return f"{text} never {_PAST.get(missing.verb, missing.verb)} {named}, as in the reference"
@@ -243,7 +256,10 @@ def _take(made: Counter[tuple[str, str]], write: Write, reference: Outcome) -> b
 
 
 def _leaf(path: str) -> str:
-    """The end of a path, enough to know it by."""
+    """The end of a path, enough to know it by; of a condition its type."""
+    condition = re.search(r"onditions\[(.+)\]\.status$", path)
+    if condition:
+        return condition[1]
     parts = path.split(".")
     return path if len(parts) < 3 else ".".join(parts[-2:]) if len(parts[-1]) < 4 else parts[-1]
 

@@ -11,6 +11,7 @@ from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.conversion import convert
 from kemu.lab.hunt.projects import Named
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.runlog.events import Transaction
 
 _ANSWERED_NS = 100_000_000
@@ -271,7 +272,7 @@ def manifest(key: str, value: bytes) -> Mapping[str, Any]:
     return convert.to_manifest(message(key, value))
 
 
-def message(key: str, value: bytes) -> Any:
+def message(key: str, value: bytes) -> KubernetesObject:
     """An object of the store."""
     return resources.MESSAGES[resources.plural_of(key)].FromString(value)
 

@@ -49,6 +49,8 @@ class Symptom:
     """The object, where there is one."""
     time_ns: int = -1
     """When; -1: in the end."""
+    by: str = ""
+    """The key of another object by whose change it happened."""
 
     @property
     def signature(self) -> tuple[str, str]:
@@ -146,7 +148,9 @@ class Reference:
             if counts[harm.what, harm.key] <= self._harms[harm.what, harm.key]:
                 continue
             is_bug = harm.lasts or not ((outcome.is_stale and harm.what in _STALE_HARMS) or harm.what in _MADE_GOOD)
-            yield Symptom(harm.what, outcome.course.named(harm.key).kind, harm.text, is_bug, harm.key, harm.time_ns)
+            yield Symptom(
+                harm.what, outcome.course.named(harm.key).kind, harm.text, is_bug, harm.key, harm.time_ns, harm.by
+            )
 
     def _harms_of(self, outcome: Outcome) -> list[safety.Harm]:
         return safety.harms(outcome.course, outcome.begun_ns, round(outcome.now_s * SECOND_NS), self._stable_ns)

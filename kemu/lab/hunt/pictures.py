@@ -20,7 +20,7 @@ _MOST_OBJECTS = 3
 _MOST_CHANGES = 5
 """Of one object that are shown, beside those that matter."""
 _MOST_TEXT = 26
-_MOST_TITLE = 32
+_MOST_TITLE, _MOST_HEAD = 32, 76
 _LATE_NS = SECOND_NS // 2
 """News that come later than that are late."""
 _AT_ONCE_NS = SECOND_NS // 5
@@ -43,7 +43,7 @@ def alone(shown: Diagram, plan: Plan, cause: Cause, symptoms: Sequence[Symptom])
     words = [(line, "bad") for line in textwrap.wrap(_sentence(cause.text), _LETTERS, break_on_hyphens=False)]
     told = f"Perturbation: {perturbations.shown(plan)}."
     words += [(line, "faint") for line in textwrap.wrap(told, _LETTERS, break_on_hyphens=False)]
-    title = textwrap.shorten(symptoms[0].text, _LETTERS, placeholder=" …")
+    title = textwrap.shorten(symptoms[0].text, _MOST_HEAD, placeholder=" …")
     return svgs.page(title, [_panel(shown)], words)
 
 
@@ -90,7 +90,10 @@ class _Drawing:
                 text = (
                     f"sees {_what(course.named(each.key))} as of change {each.known.nth}" if each.known else "sees none"
                 )
-                at_ns = cause.write.time_ns - 1
+                made = [
+                    one for one in course.changes if one.key == cause.write.key and one.revision <= cause.write.revision
+                ]
+                at_ns = min([cause.write.time_ns, *(one.time_ns for one in made[-1:])]) - 1
                 found.marks.append(Mark(at_ns, self._next(), column, text, True, 0, ()))
         key = course.key(self._plan[0].at.subject)
         if cause.write is None and key in self._columns:
@@ -226,7 +229,13 @@ class _Drawing:
         named = self._course.named(change.key)
         for time_ns, place in self._outcome.deeds:
             step = self._steps[place] if place < len(self._steps) else None
-            if step is not None and 0 <= change.time_ns - time_ns <= _AT_ONCE_NS and _concerns(step, named):
+            is_deletion = change.value is None or "deleted" in self._said(change)
+            if (
+                step is not None
+                and (step.what == "delete") == is_deletion
+                and 0 <= change.time_ns - time_ns <= _AT_ONCE_NS
+                and _concerns(step, named)
+            ):
                 return step.what
         return ""
 

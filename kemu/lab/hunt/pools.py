@@ -165,7 +165,7 @@ class Pool:
         (self._later if later else self._first).append(asked)
         return asked
 
-    def result(self, asked: Asked) -> Any:  # what then made of it
+    def result(self, asked: Asked) -> Any:  # noqa: ANN401  # what then made of it
         """Waits for it: the outcome, or what ``then`` made of it. Raises what the trial raised, :class:`LostTrial`, and
         :class:`NotBegun`."""
         while not asked.is_done:

@@ -9,20 +9,26 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, cast
+
+from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
 from kemu.lab.hunt.courses import Change, Course, Write, message
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS
 
-CLAIM, MOUNT, TWINS, ALIEN, SCALED, ORPHAN, FLAPPING, FINALIZER = (
-    "claim", "mount", "twins", "alien", "scaled", "orphan", "flapping", "finalizer",
+CLAIM, MOUNT, TWINS, ALIEN, NEEDLESS, SCALED, ORPHAN, FLAPPING, FINALIZER = (
+    "claim", "mount", "twins", "alien", "needless", "scaled", "orphan", "flapping", "finalizer",
 )  # fmt: skip
 _REPLACED_NS = 10 * SECOND_NS
 """Virtual time in which a mounted object that was deleted may come again."""
 _FLIPS_LEAST = 6
 _COME_AND_GO = frozenset(("pods", "jobs", "replicasets", "events", "leases", "endpointslices", "endpoints"))
+_KEPT_ANYWAY = frozenset(("events", "leases", "endpointslices", "endpoints"))
 _SCALED_KINDS = ("statefulsets", "deployments", "replicasets")
+_Scaled: TypeAlias = "apps_v1_pb2.StatefulSet | apps_v1_pb2.Deployment | apps_v1_pb2.ReplicaSet"
 _OF_KUBERNETES = ("kubernetes.io/", "foregroundDeletion", "orphan")
 
 
@@ -37,12 +43,17 @@ class Harm:
     text: str
     lasts: bool = True
     """Nobody made it good."""
+    by: str = ""
+    """The key of another object by whose change it happened."""
 
 
 def harms(course: Course, begun_ns: int, end_ns: int, stable_ns: int) -> list[Harm]:
     """In the order of time. ``stable_ns``: the time before the end in which all has to stand still."""
     found = _World(course, begun_ns).harms()
-    found += _aliens(course, begun_ns)
+    aliens = list(_aliens(course, begun_ns))
+    found += aliens
+    told = {(one.key, one.time_ns) for one in aliens}
+    found += [one for one in _needless(course, begun_ns) if (one.key, one.time_ns) not in told]
     found += _orphans(course, end_ns)
     found += _flapping(course, begun_ns, end_ns - stable_ns)
     return sorted(found, key=lambda one: one.time_ns)
@@ -79,29 +90,25 @@ class _World:
                 self._by_uid[now.metadata.uid] = now
         return found
 
-    def _judged(self, change: Change, before: Any, now: Any) -> Iterator[Harm]:
-        plural = resources.plural_of(change.key)
-        if (
-            plural == "persistentvolumeclaims"
-            and before is not None
-            and not _goes(before)
-            and (now is None or _goes(now))
-        ):
-            yield from self._claim(change, before)
-        elif plural in ("secrets", "configmaps") and before is not None and now is None:
-            yield from self._mounted(change, before)
-        elif plural == "pods":
-            yield from self._twins(change, before, now)
-        elif plural in _SCALED_KINDS and before is not None and now is not None:
-            yield from self._scaled(change, before, now)
+    def _judged(self, change: Change, before: KubernetesObject | None, now: KubernetesObject | None) -> Iterator[Harm]:
+        if isinstance(before, core_v1_pb2.PersistentVolumeClaim):
+            if not _goes(before) and (now is None or _goes(now)):
+                yield from self._claim(change, before)
+        elif isinstance(before, core_v1_pb2.Secret | core_v1_pb2.ConfigMap):
+            if now is None:
+                yield from self._mounted(change, before)
+        elif resources.plural_of(change.key) == "pods":
+            yield from self._twins(change, cast(core_v1_pb2.Pod, before), cast(core_v1_pb2.Pod, now))
+        elif resources.plural_of(change.key) in _SCALED_KINDS and before is not None and now is not None:
+            yield from self._scaled(change, cast(_Scaled, before), cast(_Scaled, now))
 
-    def _claim(self, change: Change, claim: Any) -> Iterator[Harm]:
+    def _claim(self, change: Change, claim: core_v1_pb2.PersistentVolumeClaim) -> Iterator[Harm]:
         for user in self._users(claim):
             text = f"{self._shown(change)} is deleted, though {user} uses it"
             yield Harm(CLAIM, change.key, change.time_ns, text)
             return
 
-    def _users(self, claim: Any) -> Iterator[str]:
+    def _users(self, claim: core_v1_pb2.PersistentVolumeClaim) -> Iterator[str]:
         name, namespace = claim.metadata.name, claim.metadata.namespace
         for one in self._of["statefulsets"].values():
             if one.metadata.namespace == namespace and not self._is_going(one):
@@ -113,7 +120,7 @@ class _World:
             if one.metadata.namespace == namespace and self._is_wanted(one) and name in _claims(one):
                 yield f"Pod {one.metadata.name}"
 
-    def _mounted(self, change: Change, gone: Any) -> Iterator[Harm]:
+    def _mounted(self, change: Change, gone: KubernetesObject) -> Iterator[Harm]:
         kind, name = self._course.named(change.key).kind, gone.metadata.name
         for one in self._of["pods"].values():
             if one.metadata.namespace != gone.metadata.namespace or not self._is_wanted(one):
@@ -132,7 +139,7 @@ class _World:
                 yield Harm(MOUNT, change.key, change.time_ns, text, lasts)
                 return
 
-    def _twins(self, change: Change, before: Any, now: Any) -> Iterator[Harm]:
+    def _twins(self, change: Change, before: core_v1_pb2.Pod | None, now: core_v1_pb2.Pod | None) -> Iterator[Harm]:
         if now is None:
             if before is not None and _runs(before) and _owner(before, "StatefulSet") is not None:
                 self._removed_at_work[change.key] = change.time_ns
@@ -154,17 +161,17 @@ class _World:
                     yield Harm(TWINS, change.key, change.time_ns, text)
                     return
 
-    def _scaled(self, change: Change, before: Any, now: Any) -> Iterator[Harm]:
+    def _scaled(self, change: Change, before: _Scaled, now: _Scaled) -> Iterator[Harm]:
         was, wanted = before.spec.replicas, now.spec.replicas
         if wanted < was and before.metadata.uid == now.metadata.uid and not self._is_going(now):
             made = self._course.made_by(change)
             if made:
                 text = f"{made} scales {self._shown(change)} from {was} to {wanted}, which nobody has asked for"
                 latest = self._course.values.get(change.key)
-                end = message(change.key, latest) if latest is not None else None
+                end = cast(_Scaled, message(change.key, latest)) if latest is not None else None
                 yield Harm(SCALED, change.key, change.time_ns, text, end is None or end.spec.replicas <= wanted)
 
-    def _is_wanted(self, pod: Any) -> bool:
+    def _is_wanted(self, pod: core_v1_pb2.Pod) -> bool:
         """Whether a pod is to run on: of a StatefulSet, as that says."""
         if _goes(pod) or _is_over(pod) or self._is_going(pod):
             return False
@@ -173,7 +180,7 @@ class _World:
         number = pod.metadata.name.rpartition("-")[2]
         return held is None or not number.isdecimal() or int(number) < held.spec.replicas
 
-    def _is_going(self, one: Any, depth: int = 5) -> bool:
+    def _is_going(self, one: KubernetesObject, depth: int = 5) -> bool:
         """Whether an object or one of its owners is being deleted, or is gone."""
         if _goes(one):
             return True
@@ -210,6 +217,19 @@ def _aliens(course: Course, begun_ns: int) -> Iterator[Harm]:
             continue
         text = f"{write.controller} deletes {course.named(write.key)}, which it has not made"
         yield Harm(ALIEN, write.key, write.time_ns, text)
+
+
+def _needless(course: Course, begun_ns: int) -> Iterator[Harm]:
+    """What a controller deleted, and what had to be made anew: it was wanted. What was too much does not come again."""
+    deletes = [one for one in course.writes if one.verb == "delete" and one.status < 300 and one.time_ns >= begun_ns]
+    for write in deletes:
+        if resources.plural_of(write.key) in _KEPT_ANYWAY:
+            continue
+        for change in course.changes:
+            if change.key == write.key and change.is_new and change.revision > write.revision:
+                text = f"{write.controller} deletes {course.named(write.key)}, which is wanted and has to be made anew"
+                yield Harm(NEEDLESS, write.key, write.time_ns, text)
+                break
 
 
 def _orphans(course: Course, end_ns: int) -> Iterator[Harm]:
@@ -306,7 +326,7 @@ def unfinished(course: Course, begun_ns: int, references: Sequence[Mapping[str, 
                 lasts = key in course.values
                 who = f"{course.named(ending.key)} is gone"
                 text = f"{who} before {course.named(key)} is, for which its finalizer had to wait"
-                yield Harm(FINALIZER, key, ending.time_ns, text, lasts)
+                yield Harm(FINALIZER, key, ending.time_ns, text, lasts, ending.key)
 
 
 def _was_there(course: Course, key: str, time_ns: int) -> bool:
@@ -320,28 +340,28 @@ def _is_own(finalizer: str) -> bool:
     return not finalizer.startswith(_OF_KUBERNETES)
 
 
-def _goes(one: Any) -> bool:
+def _goes(one: KubernetesObject) -> bool:
     return bool(one.metadata.HasField("deletionTimestamp"))
 
 
-def _is_over(pod: Any) -> bool:
+def _is_over(pod: core_v1_pb2.Pod) -> bool:
     return pod.status.phase in ("Succeeded", "Failed")
 
 
-def _runs(pod: Any) -> bool:
+def _runs(pod: core_v1_pb2.Pod) -> bool:
     return not _is_over(pod) and any(one.state.HasField("running") for one in pod.status.containerStatuses)
 
 
-def _owner(one: Any, kind: str) -> Any | None:
+def _owner(one: KubernetesObject, kind: str) -> meta_v1_pb2.OwnerReference | None:
     return next((each for each in one.metadata.ownerReferences if each.kind == kind and each.controller), None)
 
 
-def _claims(pod: Any) -> set[str]:
+def _claims(pod: core_v1_pb2.Pod) -> set[str]:
     sources = (one.volumeSource for one in pod.spec.volumes)
     return {one.persistentVolumeClaim.claimName for one in sources if one.HasField("persistentVolumeClaim")}
 
 
-def _mounts(pod: Any, kind: str) -> set[str]:
+def _mounts(pod: core_v1_pb2.Pod, kind: str) -> set[str]:
     """Names of Secrets or ConfigMaps that a pod cannot do without."""
     field = "secret" if kind == "Secret" else "configMap"
     sources: list[Any] = []
@@ -358,6 +378,7 @@ def _mounts(pod: Any, kind: str) -> set[str]:
     return {_referred(one) for one in sources if not one.optional}
 
 
-def _referred(source: Any) -> str:
+def _referred(source: Message) -> str:
     fields = source.DESCRIPTOR.fields_by_name
-    return str(source.secretName if "secretName" in fields else source.localObjectReference.name)
+    named = source if "secretName" in fields else getattr(source, "localObjectReference")  # noqa: B009
+    return str(getattr(named, "secretName" if "secretName" in fields else "name"))
