@@ -1,4 +1,7 @@
-"""The management API of Cassandra as a proxy of HTTP, for all nodes: fake_management.py PORT. All that is asked succeeds."""
+"""The management API of Cassandra, as a proxy of HTTP for all nodes: fake_management.py PORT.
+
+All that is asked succeeds.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(text)
 
-    do_GET = do_POST = do_PUT = _answer
+    do_GET = do_POST = do_PUT = _answer  # noqa: N815 (as http.server wants it)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         print(format % args, flush=True)
 
 
