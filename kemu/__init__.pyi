@@ -1,5 +1,8 @@
 from kemu.doors.api.explorations import Exploration as Exploration
 from kemu.doors.api.explorations import explore as explore
+from kemu.doors.api.hunts import HuntResult as HuntResult
+from kemu.doors.api.hunts import HuntUnsettled as HuntUnsettled
+from kemu.doors.api.hunts import hunt as hunt
 from kemu.doors.api.live_clusters import Cluster as Cluster
 from kemu.doors.api.live_clusters import cluster as cluster
 from kemu.doors.api.live_clusters import pod as pod

@@ -5,8 +5,8 @@
     KEMU_CLOCK=runs/…/clock ./manager --kubeconfig …
 
 Writes copies of a few files of the installed Go into the folder, and prints the file for ``-overlay``. Replaced are
-``time.Now``, where KEMU_CLOCK is set, and, where KEMU_TIMERS is set as ``kemu hunt`` does, timers and sleeps from 50 ms
-on. Those end when the cluster has come to their time. Tickers, and deadlines of connections, stay those of the machine.
+``time.Now``, where KEMU_CLOCK is set, and, where KEMU_TIMERS is set as ``kemu hunt`` does, timers, tickers and sleeps
+from 50 ms on. Those end when the cluster has come to their time. Deadlines of connections stay those of the machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,21 @@ _CHANGES = {
         ("\tt := newTimer(when(d), 0, sendTime, c, syncTimer(c))\n\tt.C = c\n", "\tt := kemuNewTimer(d, sendTime, c, syncTimer(c))\n\tt.C = c\n"),
         ("\treturn newTimer(when(d), 0, goFunc, f, nil)\n", "\treturn kemuNewTimer(d, goFunc, f, nil)\n"),
         ("\treturn stopTimer(t)\n", "\tkemuForget(t)\n\treturn stopTimer(t)\n"),
-        ("\tw := when(d)\n\treturn resetTimer(t, w, 0)\n", "\treturn kemuReset(t, d)\n"),
+        ("\tw := when(d)\n\treturn resetTimer(t, w, 0)\n", "\treturn kemuReset(t, d, 0)\n"),
+    ],
+    "time/tick.go": [
+        (
+            "\tt := (*Ticker)(unsafe.Pointer(newTimer(when(d), int64(d), sendTime, c, syncTimer(c))))\n",
+            "\tt := (*Ticker)(unsafe.Pointer(kemuNewTicker(d, c)))\n",
+        ),
+        (
+            "\tstopTimer((*Timer)(unsafe.Pointer(t)))\n",
+            "\tkemuForget((*Timer)(unsafe.Pointer(t)))\n\tstopTimer((*Timer)(unsafe.Pointer(t)))\n",
+        ),
+        (
+            "\tresetTimer((*Timer)(unsafe.Pointer(t)), when(d), int64(d))\n",
+            "\tkemuReset((*Timer)(unsafe.Pointer(t)), d, d)\n",
+        ),
     ],
     "runtime/time.go": [("//go:linkname timeSleep time.Sleep\n", "//go:linkname timeSleep time.runtimeSleep\n")],
 }
@@ -53,9 +67,12 @@ var (
 
 	kemuUsed atomic.Bool
 	kemuLock sync.Mutex
-	kemuEnds = map[*Timer]int64{}
+	kemuEnds = map[*Timer]kemuEnd{}
 	kemuTold int64
 )
+
+// kemuEnd is when a timer ends, in nanoseconds since 1970, and when again after that; 0: never.
+type kemuEnd struct{ at, period int64 }
 
 const (
 	kemuLeast = 50 * Millisecond
@@ -119,21 +136,30 @@ func kemuNewTimer(d Duration, f func(any, uintptr, int64), arg any, cp unsafe.Po
 		return newTimer(when(d), 0, f, arg, cp)
 	}
 	t := newTimer(kemuNever, 0, f, arg, cp)
-	kemuAwait(t, d)
+	kemuAwait(t, d, 0)
 	return t
 }
 
-func kemuReset(t *Timer, d Duration) bool {
+func kemuNewTicker(d Duration, c chan Time) *Timer {
+	if !kemuIsLong(d) {
+		return newTimer(when(d), int64(d), sendTime, c, syncTimer(c))
+	}
+	t := newTimer(kemuNever, 0, sendTime, c, syncTimer(c))
+	kemuAwait(t, d, d)
+	return t
+}
+
+func kemuReset(t *Timer, d, period Duration) bool {
 	kemuForget(t)
 	if !kemuIsLong(d) {
-		return resetTimer(t, when(d), 0)
+		return resetTimer(t, when(d), int64(period))
 	}
 	pending := resetTimer(t, kemuNever, 0)
-	kemuAwait(t, d)
+	kemuAwait(t, d, period)
 	return pending
 }
 
-func kemuAwait(t *Timer, d Duration) {
+func kemuAwait(t *Timer, d, period Duration) {
 	sec, nsec, ok := kemuNow()
 	kemuLock.Lock()
 	defer kemuLock.Unlock()
@@ -141,7 +167,7 @@ func kemuAwait(t *Timer, d Duration) {
 	if !ok || end < 0 {
 		end = kemuNever
 	}
-	kemuEnds[t] = end
+	kemuEnds[t] = kemuEnd{end, int64(period)}
 	if !kemuUsed.Swap(true) {
 		go kemuHear()
 	}
@@ -158,7 +184,7 @@ func kemuForget(t *Timer) {
 	defer kemuLock.Unlock()
 	end, found := kemuEnds[t]
 	delete(kemuEnds, t)
-	if found && end == kemuTold {
+	if found && end.at == kemuTold {
 		kemuTell()
 	}
 }
@@ -167,7 +193,7 @@ func kemuForget(t *Timer) {
 func kemuTell() {
 	first := int64(kemuNever)
 	for _, end := range kemuEnds {
-		first = min(first, end)
+		first = min(first, end.at)
 	}
 	if first == kemuNever {
 		first = 0
@@ -200,10 +226,15 @@ func kemuHear() {
 		}
 		kemuLock.Lock()
 		for t, end := range kemuEnds {
-			if end <= now {
-				delete(kemuEnds, t)
-				resetTimer(t, runtimeNano(), 0)
+			if end.at > now {
+				continue
 			}
+			if end.period > 0 {
+				kemuEnds[t] = kemuEnd{now + end.period, end.period}
+			} else {
+				delete(kemuEnds, t)
+			}
+			resetTimer(t, runtimeNano(), 0)
 		}
 		kemuTell()
 		kemuLock.Unlock()

@@ -87,7 +87,7 @@ class InThisProcess:
     def __init__(self, jobs: int, limit_s: float = 0) -> None:
         pass
 
-    running = 1
+    running = slots = 1
 
     def run(self, source: Any, tasks: Iterable[Any], *, in_order: bool = True, needs: object = None) -> Iterator[Any]:
         return (task.carry_out(source) for task in tasks)

@@ -104,6 +104,20 @@ def kemu_up(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield cluster
 
 
+@pytest.fixture
+def kemu_hunt(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+    """``kemu.hunt``, which fails the test with the first finding and the command that tries it again. What it finds
+    stays in a temporary folder, unless ``out`` says where."""
+    import kemu
+
+    def hunt(project: str | Path, **arguments: Any) -> kemu.HuntResult:
+        found = kemu.hunt(project, **{"out": tmp_path_factory.mktemp("kemu-hunt") / "out", **arguments})
+        found.check()
+        return found
+
+    return hunt
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]

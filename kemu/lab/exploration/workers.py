@@ -56,7 +56,7 @@ RESERVE = 0.05
 class Inline:
     """In this very process: for a few runs, and for code that other processes could not import."""
 
-    running = 1
+    running = slots = 1
 
     def run(
         self,
@@ -170,6 +170,10 @@ class Workers:
     @property
     def pids(self) -> list[int]:
         return [process.pid for process in self._processes]
+
+    @property
+    def slots(self) -> int:
+        return self._jobs
 
     @property
     def running(self) -> int:

@@ -15,6 +15,9 @@ courses         what happened in a trial
 oracles         whether it went wrong
 findings        what a trial has found: the smallest steps, repetitions
 searches        the hunt as a whole
+pools           trials side by side, in processes
+coverage        what was tried, and what never came about
+summaries       the hunt in words
 tellings        the course of a trial in words
 reports         what is left of a finding: plan, text, test
 """

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from kemu.lab.hunt import tellings
 from kemu.lab.hunt.oracles import Reference, Symptom, Unsettled
-from kemu.lab.hunt.perturbations import Plan
+from kemu.lab.hunt.perturbations import DELAY, FREEZE, HIDE, Plan
 from kemu.lab.hunt.projects import Step
 from kemu.lab.hunt.trials import Outcome
 
 REPETITIONS = 20
+_Z = 1.96
 _MOST_TRIES = 3
 """Times so many as wanted, until it shows."""
+_USUAL_RETRIES = 2
+_RETRIES = {FREEZE: 4, HIDE: 3, DELAY: 4}
+"""Trials in which what has shown once has to show once more: where it is up to the timing of the controller's threads
+whether a perturbation does harm, more of them."""
 
 
 @dataclass
@@ -37,6 +43,23 @@ class Finding:
     """What the controller was told and did, line by line."""
 
     @property
+    def often(self) -> str:
+        """``20 of 20 times``; where it does not always show, with the interval of its share."""
+        text = f"{self.shown} of {self.tried} times"
+        if self.shown == self.tried:
+            return text
+        low, high = self.interval
+        return f"{text} ({100 * low:.0f} to {100 * high:.0f} %)"
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The share of trials in which it shows, with a confidence of 95 % (Wilson)."""
+        count, share = self.tried, self.shown / self.tried
+        spread = _Z * math.sqrt(share * (1 - share) / count + _Z**2 / (4 * count**2))
+        middle, scale = share + _Z**2 / (2 * count), 1 + _Z**2 / count
+        return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+
+    @property
     def id(self) -> str:
         return f"finding-{self.number}"
 
@@ -46,15 +69,26 @@ class Trials(Protocol):
 
     def trial(self, steps: Sequence[Step], plan: Plan) -> Outcome: ...
 
+    def trials(self, steps: Sequence[Step], plan: Plan, times: int) -> Iterator[Outcome]:
+        """So many of the same, side by side."""
+        ...
+
     def reference(self, steps: Sequence[Step]) -> Reference:
         """Raises Unsettled."""
         ...
 
 
-def shows(trials: Trials, reference: Reference, steps: Sequence[Step], plan: Plan, symptoms: Sequence[Symptom]) -> bool:
-    """Whether it goes wrong once more, in the same way."""
-    outcome = trials.trial(steps, plan)
-    return outcome.struck and is_alike(reference.symptoms(outcome), symptoms)
+def shows(
+    trials: Trials,
+    reference: Reference,
+    steps: Sequence[Step],
+    plan: Plan,
+    symptoms: Sequence[Symptom],
+    retries: int = 0,
+) -> bool:
+    """Whether it goes wrong once more, in the same way, in one of so many trials; 0: as many as such plans need."""
+    outcomes = trials.trials(steps, plan, retries or max(_RETRIES.get(one.what, _USUAL_RETRIES) for one in plan))
+    return any(outcome.struck and is_alike(reference.symptoms(outcome), symptoms) for outcome in outcomes)
 
 
 def examine(
@@ -65,8 +99,7 @@ def examine(
     kept = out / f"finding-{number}" / "run"
     shown = tried = 0
     last: Outcome | None = None
-    while (tried < times or last is None) and tried < _MOST_TRIES * max(1, times):
-        outcome = trials.trial(steps, plan)
+    for outcome in trials.trials(steps, plan, _MOST_TRIES * max(1, times)):
         tried += 1
         if is_alike(reference.symptoms(outcome), symptoms):
             shown += 1
@@ -75,6 +108,8 @@ def examine(
                 shutil.rmtree(kept)
             kept.parent.mkdir(parents=True, exist_ok=True)
             shutil.copytree(outcome.folder, kept)
+        if tried >= times and last is not None:
+            break
     again = reference.symptoms(last) if last is not None else symptoms
     lines = [] if last is None else tellings.told(last.course, plan, last.begun_ns)
     return Finding(number, plan, tuple(steps), again, kept, shown, tried, told=lines)

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from kemu.errors import KemuError
 from kemu.lab.hunt.projects import Controller
+from kemu.lab.hunt.waits import Waits
+from kemu.runtime.real import programs
 
 _END_S = 2.0
-"""Real time that a controller has to end in order."""
-_AT_WORK = ("R", "D")
+"""Real time in which the last words of a controller come."""
 _PANIC = re.compile(r"^(panic: |fatal error: |Traceback \(most recent call last\)|Exception in thread )")
 
 
@@ -35,6 +36,7 @@ class Process:
         self._ready = ready
         self._child: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
+        self._waits: Waits | None = None
         self.starts = 0
         self.crashes: list[str] = []
         """What it said before it ended by itself, or how it ended."""
@@ -60,11 +62,12 @@ class Process:
                 text=True,
                 errors="replace",
                 start_new_session=True,
+                preexec_fn=programs.end_with_parent,
                 pass_fds=passed,
             )
         except OSError as error:
             raise KemuError(f"{command[0]}: {error.strerror or error}") from None
-        self._child, self._wanted = child, True
+        self._child, self._wanted, self._waits = child, True, Waits(child.pid)
         self.starts += 1
         self._reader = threading.Thread(target=self._read, args=(child,), name=f"hunt {self.controller.name}")
         self._reader.daemon = True
@@ -75,38 +78,33 @@ class Process:
         return self._child is not None and self._child.poll() is None
 
     def is_busy(self) -> bool:
-        """Whether a thread of it has work to do: it runs, or waits for a core. Where /proc does not tell, never."""
-        child = self._child
-        if child is None:
-            return False
-        try:
-            return any(_state(each) in _AT_WORK for each in Path(f"/proc/{child.pid}/task").iterdir())
-        except OSError:  # it is gone, or there is no /proc
-            return False
+        """See :class:`~kemu.lab.hunt.waits.Waits`."""
+        return self._waits is not None and self._waits.is_busy()
+
+    def rest_s(self) -> float | None:
+        """See :class:`~kemu.lab.hunt.waits.Waits`; None, too, while it does not run."""
+        return self._waits.rest_s() if self._waits is not None and self.runs else None
 
     def kill(self) -> None:
         """At once, as by a crash of its machine."""
-        self._end(signal.SIGKILL)
+        self._end()
 
     def stop(self) -> None:
-        """In order, and at once where that takes too long. Waits for its last words."""
+        """For good. Nothing that it would do in order (as giving back a lease) belongs to the trial. Waits for its last
+        words."""
         child = self._child
         if child is None:
             return
-        self._end(signal.SIGTERM)
-        try:
-            child.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            self._end(signal.SIGKILL)
-            child.wait()
+        self._end()
+        child.wait()
         if self._reader is not None:
             self._reader.join(_END_S)
 
-    def _end(self, number: signal.Signals) -> None:
+    def _end(self) -> None:
         self._wanted = False
         child = self._child
         if child is not None and child.poll() is None:
-            os.killpg(child.pid, number)
+            os.killpg(child.pid, signal.SIGKILL)
 
     def _read(self, child: subprocess.Popen[str]) -> None:
         assert child.stdout is not None
@@ -123,11 +121,6 @@ class Process:
         code = child.wait()
         if child is self._child and self._wanted:
             self.crashes.append(panic or f"it ended by itself, with exit code {code}")
-
-
-def _state(task: Path) -> str:
-    """Of a thread, as ``proc(5)`` has it."""
-    return (task / "stat").read_text().rpartition(") ")[2][:1]
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:

@@ -124,7 +124,9 @@ _HUNT = Record(
                 {
                     "nodes": Key(Whole(1), "How many nodes it has; 3."),
                     "manifests": Key(ListOf(_TEXT), "Files and folders of objects that are there from the start."),
-                    "removedBetas": Key(Switch(), "Old operators find the betas that they ask for: kemu up --removed-betas."),
+                    "removedBetas": Key(
+                        Switch(), "Old operators find the betas that they ask for: kemu up --removed-betas."
+                    ),
                     "set": Key(Free(), "Values of a scenario, by paths below its spec."),
                 }
             ),

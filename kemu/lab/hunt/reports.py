@@ -35,7 +35,7 @@ def write(project: Project, finding: Finding) -> None:
 def text(project: Project, finding: Finding) -> str:
     lines = [f"# {finding.symptoms[0].text}", "", f"{perturbations.shown(finding.plan)}. Then:", ""]
     lines += [f"* {symptom.text}" for symptom in finding.symptoms]
-    lines += ["", f"It shows in {finding.shown} of {finding.tried} repetitions. The steps that it takes:", ""]
+    lines += ["", f"It shows {finding.often}. The steps that it takes:", ""]
     lines += [f"{number}. {step}" for number, step in enumerate(finding.steps, 1)]
     lines += ["", "What happened:", "", *(f"    {line}" for line in finding.told), ""]
     if finding.alike:
@@ -104,6 +104,7 @@ def data_of(finding: Finding) -> dict[str, Any]:
         "symptom": finding.symptoms[0].text,
         "symptoms": [one.text for one in finding.symptoms],
         "shown": f"{finding.shown}/{finding.tried}",
+        "share": [round(end, 3) for end in finding.interval],
         "shrunk": {"steps": len(finding.steps), "perturbations": len(finding.plan)},
         "alike": len(finding.alike),
         "again": f"kemu hunt --again {finding.folder.parent}",

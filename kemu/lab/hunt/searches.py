@@ -1,22 +1,30 @@
-"""The search: the reference, a trial for each plan, and of what goes wrong the repetitions and the smallest steps."""
+"""The search: the reference, a trial for each plan, and of what goes wrong the repetitions and the smallest steps.
+
+Trials run side by side (:mod:`kemu.lab.hunt.pools`). Findings come in the order of the plans, whatever comes first.
+"""
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
-from kemu.lab.hunt import findings, planning
+from kemu.lab.exploration.processes.tasks import Executor
+from kemu.lab.exploration.workers import Inline, Workers
+from kemu.lab.hunt import findings, planning, pools
+from kemu.lab.hunt.coverage import Coverage, why_not
 from kemu.lab.hunt.findings import Finding
 from kemu.lab.hunt.oracles import Reference, Symptom, Unsettled
 from kemu.lab.hunt.perturbations import Plan
+from kemu.lab.hunt.pools import REFERENCES, LostTrial, NotBegun, Pool
 from kemu.lab.hunt.projects import Project, Step
-from kemu.lab.hunt.trials import Outcome, Trial
+from kemu.lab.hunt.trials import Outcome
 
-REFERENCES = 3
-"""Runs without perturbations: what differs between them says nothing."""
+_MOST_REFERENCES = 64
+"""That are kept: findings shrink to the same steps."""
 
 
 @dataclass
@@ -28,6 +36,8 @@ class Progress:
     not_struck: int = 0
     found: int = 0
     begun: float = field(default_factory=time.monotonic)
+    doing: str = ""
+    """Beside trials of plans, in words."""
 
     @property
     def left_s(self) -> float:
@@ -36,8 +46,17 @@ class Progress:
         return passed_s / self.done * (self.plans - self.done) if self.done else 0.0
 
 
+@dataclass(frozen=True)
+class _Verdict:
+    """What is kept of the trial of a plan."""
+
+    struck: bool
+    symptoms: list[Symptom]
+    why_not: str
+
+
 class Hunt:
-    """One hunt. ``tell``: a line for a person; ``on_progress``: after each plan."""
+    """One hunt. To be closed: it has processes."""
 
     def __init__(
         self,
@@ -45,29 +64,58 @@ class Hunt:
         out: Path,
         *,
         repetitions: int = findings.REPETITIONS,
+        retries: int = 0,
         real_s: float = float("inf"),
+        jobs: int = 1,
+        executor: Executor | None = None,
         on_progress: Callable[[Progress], None] = lambda progress: None,
+        on_lost: Callable[[str], object] = lambda text: None,
     ) -> None:
-        """``real_s``: no further plan begins when so much real time has passed."""
+        """``retries``: see :func:`findings.shows`. ``real_s``: no further plan begins when so much real time has
+        passed. ``jobs``: processes, one trial in each; 1: all happens in this one. ``executor``: in their place, such
+        as a Ray cluster. ``on_progress``: told after each plan. ``on_lost``: told that a process has died or hangs."""
         self._project = project
         self._out = out
         self._repetitions = repetitions
+        self._retries = retries
         self._real_s = real_s
         self._on_progress = on_progress
-        self._number = 0
+        is_here = executor is None
+        if executor is None:
+            executor = Workers(jobs, limit_s=pools.LIMIT_S) if jobs > 1 else Inline()
+        self._pool = Pool(project, executor, out / "trials", is_here=is_here, on_lost=on_lost)
+        self._references: dict[tuple[int, ...], Reference] = {}
+        """By the places of the steps."""
         self.findings: list[Finding] = []
         self.progress = Progress(0)
+        self.coverage = Coverage()
         self.brute_force = 0
         """How many plans there would be without a thought."""
         self.plans: list[Plan] = []
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends what is under way."""
+        self._pool.close()
+
     def reference(self, steps: Sequence[Step] = ()) -> Reference:
         """Raises Unsettled."""
         steps = tuple(steps) or self._project.steps
-        outcomes = [self.trial(steps, ()) for _ in range(REFERENCES)]
-        found = Reference(outcomes, self._project.ignored, steps)
+        places = tuple(self._project.steps.index(step) for step in steps)
+        known = self._references.get(places)
+        if known is not None:
+            return known
+        asked = [self._pool.ask(steps, ()) for _ in range(REFERENCES)]
+        found = Reference([self._pool.result(one) for one in asked], self._project.ignored, steps)
         if found.problems:
             raise Unsettled("without any perturbation: " + "; ".join(found.problems))
+        if len(self._references) < _MOST_REFERENCES:
+            self._references[places] = found
         return found
 
     def run(self) -> Iterator[Finding]:
@@ -75,60 +123,75 @@ class Hunt:
         reference = self.reference()
         self.plans = planning.plans(reference.outcomes[0])
         self.brute_force = planning.brute_force(reference.outcomes[0])
-        self.progress = Progress(len(self.plans))
-        for plan in self.plans:
-            if time.monotonic() - self.progress.begun > self._real_s:
+        self.coverage.begin(reference.outcomes[0], self.plans)
+        progress = self.progress = Progress(len(self.plans))
+        self._on_progress(progress)
+
+        def judge(plan: Plan, outcome: Outcome) -> _Verdict:
+            """Within the pool, as soon as it has come to its end."""
+            symptoms = reference.symptoms(outcome) if outcome.struck else []
+            progress.done += 1
+            progress.not_struck += not outcome.struck
+            self.coverage.take(plan, outcome.struck, bool(symptoms))
+            self._on_progress(progress)
+            return _Verdict(outcome.struck, symptoms, "" if outcome.struck else why_not(plan, outcome))
+
+        until = progress.begun + self._real_s
+        self._pool.limit(lambda: time.monotonic() <= until)
+        steps = self._project.steps
+        asked = [
+            self._pool.ask(steps, plan, later=True, then=lambda outcome, plan=plan: judge(plan, outcome))  # type: ignore[misc]
+            for plan in self.plans
+        ]
+        for plan, one in zip(self.plans, asked, strict=True):
+            try:
+                verdict: _Verdict = self._pool.result(one)
+            except NotBegun:
                 return
-            finding = self._try(reference, plan)
-            self.progress.done += 1
-            self._on_progress(self.progress)
+            except LostTrial as error:
+                self.coverage.lost.append((plan, str(error)))
+                continue
+            if not verdict.struck:
+                self.coverage.missed.append((plan, verdict.why_not))
+            finding = self._consider(reference, plan, verdict.symptoms) if verdict.symptoms else None
             if finding is not None:
                 yield finding
 
-    def _try(self, reference: Reference, plan: Plan) -> Finding | None:
-        outcome = self.trial(self._project.steps, plan)
-        if not outcome.struck:
-            self.progress.not_struck += 1
-        symptoms = reference.symptoms(outcome) if outcome.struck else []
-        if not symptoms:
-            return None
+    def _consider(self, reference: Reference, plan: Plan, symptoms: list[Symptom]) -> Finding | None:
         signatures = {each.signature for each in symptoms}
         for known in self.findings:
             if signatures <= {each.signature for each in known.symptoms} and _kinds(plan) == _kinds(known.plan):
                 known.alike.append(plan)
                 return None
         steps = self._project.steps
-        if not findings.shows(self, reference, steps, plan, symptoms):
-            return None  # once, and not again: the controller's own timing
         number = len(self.findings) + 1
-        finding = findings.examine(self, steps, plan, symptoms, number, self._out, self._repetitions)
+        self.progress.doing = f"finding-{number} is made smaller and repeated"
+        try:
+            if not findings.shows(self, reference, steps, plan, symptoms, self._retries):
+                return None  # once, and not again: the controller's own timing
+            finding = findings.examine(self, steps, plan, symptoms, number, self._out, self._repetitions)
+        except LostTrial as error:
+            self.coverage.lost.append((plan, str(error)))
+            return None
+        finally:
+            self.progress.doing = ""
         self.findings.append(finding)
         self.progress.found += 1
+        self._on_progress(self.progress)
         return finding
 
-    def again(self, plan: Plan, steps: Sequence[Step], times: int) -> list[list[Symptom]]:
-        """What goes wrong in each of so many trials with a plan."""
+    def again(self, plan: Plan, steps: Sequence[Step], times: int) -> list[tuple[bool, list[Symptom]]]:
+        """What goes wrong in each of so many trials with a plan, and whether the plan came about."""
         reference = self.reference(steps)
-        return [reference.symptoms(self.trial(steps, plan)) for _ in range(times)]
+        return [(one.struck, reference.symptoms(one)) for one in self._pool.trials(steps, plan, times)]
 
     def trial(self, steps: Sequence[Step], plan: Plan) -> Outcome:
-        self._number += 1
-        folder = self._out / "trials" / f"{self._number}"
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
-        try:
-            return Trial(self._project, folder, steps, plan).run()
-        finally:
-            _forget(self._out / "trials", self._number - 2)
+        return self._pool.trial(steps, plan)
+
+    def trials(self, steps: Sequence[Step], plan: Plan, times: int) -> Iterator[Outcome]:
+        """So many, side by side."""
+        return self._pool.trials(steps, plan, times)
 
 
 def _kinds(plan: Plan) -> list[str]:
     return [one.what for one in plan]
-
-
-def _forget(folder: Path, number: int) -> None:
-    """Trials that found nothing are not kept; the last ones are, for who wants to see them."""
-    old = folder / f"{number}"
-    if old.exists():
-        shutil.rmtree(old)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import json
+import math
 import sys
 import threading
 import time
@@ -20,11 +21,11 @@ import yaml
 from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.objects import custom_kinds, identities, resources
 from kemu.errors import KemuError
+from kemu.lab.hunt import projects
 from kemu.lab.hunt.alarms import Alarms
 from kemu.lab.hunt.courses import Change, Course
 from kemu.lab.hunt.interceptors import Interceptor
 from kemu.lab.hunt.perturbations import Perturbation
-from kemu.lab.hunt import projects
 from kemu.lab.hunt.processes import Process
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
 from kemu.lab.hunt.strikes import Strikes
@@ -249,6 +250,7 @@ class Trial:
         assert self._session.driver is not None
         self._session.driver.hold(_starting(name))
         self._session.driver.is_busy = lambda: any(one.is_busy() for one in self._processes.values())
+        self._session.driver.rest_s = self._rest_s
         self._session.driver.restless_s = RESTLESS_S
         self._interceptor.deaf.discard(name)
         alarms = Alarms(self._session.driver, EPOCH_UNIX_S)
@@ -266,6 +268,16 @@ class Trial:
         loop = self._session.loop_outside
         assert loop is not None
         loop.call_later(READY_S, self._is_late, name, self._processes[name].starts)
+
+    def _rest_s(self) -> float | None:
+        """Real time for which no controller does anything by itself; None: that is not known."""
+        least_s = math.inf
+        for process in self._processes.values():
+            rest_s = process.rest_s()
+            if rest_s is None:
+                return None
+            least_s = min(least_s, rest_s)
+        return least_s
 
     def _is_late(self, name: str, starts: int) -> None:
         process = self._processes[name]

@@ -18,8 +18,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kemu.emulated.objects.identities import User
 
-MARGIN = dt.timedelta(days=1)
-"""Before now: the clocks of machines differ."""
+BEGIN = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+"""A client may take the virtual time of a cluster for its own, which may begin in any year."""
 VALIDITY = dt.timedelta(days=365)
 BACKDATE, SHORT = dt.timedelta(minutes=5), dt.timedelta(hours=8)
 """Before now the certificates of requests begin; those that last shorter than ``SHORT`` do not end earlier for it."""
@@ -166,7 +166,7 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
     now = dt.datetime.now(dt.UTC)
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key.public_key())
     builder = builder.serial_number(x509.random_serial_number())
-    return builder.not_valid_before(now - MARGIN).not_valid_after(now + VALIDITY)
+    return builder.not_valid_before(BEGIN).not_valid_after(now + VALIDITY)
 
 
 def _name(common: str, organizations: Sequence[str] = ()) -> x509.Name:

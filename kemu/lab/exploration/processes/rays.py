@@ -152,6 +152,10 @@ class RayWorkers:
         """Real time of one run, a moving mean; 0: not known yet."""
 
     @property
+    def slots(self) -> int:
+        return self._room.slots
+
+    @property
     def running(self) -> int:
         return self._room.running
 

@@ -88,6 +88,11 @@ class Executor(Protocol):
     """Carries out tasks."""
 
     @property
+    def slots(self) -> int:
+        """How many tasks it carries out at a time, as far as it is known."""
+        ...
+
+    @property
     def running(self) -> int:
         """How many tasks are being carried out; another thread may ask."""
         ...

@@ -44,6 +44,8 @@ _TURNS = 8
 """Turns of the loop outside from the bytes of a request to what it asks for."""
 BUSY_S = 0.003
 """Real time between two looks at clients that are at work."""
+LEAST_S, LOOK_S = 0.001, 0.002
+"""Real time that clients have to wake up, where it is known whether they are at work; and between two looks at them."""
 RESTLESS_S, RESTLESS_TIMES = 5.0, 20
 """Real time that a second of virtual time may take because clients react: so long at least, and so many times the time
 without a word that is asked of them. Clients that go on for longer never fall silent."""
@@ -121,6 +123,8 @@ class Driver:
         self.restless_s = RESTLESS_S
         self.is_busy: Callable[[], bool] = lambda: False
         """Whether a client is known to be at work, however long it has been silent."""
+        self.rest_s: Callable[[], float | None] | None = None
+        """Real time for which clients are known to do nothing by themselves. None: it is not known, or never."""
         self.failure: BaseException | None = None
         self.record = record
         self._pending: list[tuple[Input, Hearer]] = []
@@ -479,6 +483,8 @@ class Driver:
             self._lose_patience(now)
             return True
         left_s = self._heard_at + self.settle_s - now
+        if left_s > 0 and not self._pending and await self._is_asleep():
+            return True
         if left_s <= 0:
             if not self.is_busy() and await self._has_nothing_come():
                 return True
@@ -486,10 +492,26 @@ class Driver:
         if self._pending:
             return False
         try:
-            await asyncio.wait_for(self._wake.wait(), left_s)
+            await asyncio.wait_for(self._wake.wait(), left_s if self.rest_s is None else min(left_s, LOOK_S))
         except TimeoutError:
+            if time.monotonic() < self._heard_at + self.settle_s:
+                return False
             return not self.is_busy() and await self._has_nothing_come()
         return False
+
+    async def _is_asleep(self) -> bool:
+        """Whether clients are known to have reacted: they do nothing by themselves for as long as they would be waited
+        for, on two looks between which they would have woken up."""
+        for look in range(2):
+            now = time.monotonic()
+            if now - self._heard_at < LEAST_S:
+                return False
+            rest_s = None if self.rest_s is None else self.rest_s()
+            if rest_s is None or rest_s <= self._heard_at + self.settle_s - now:
+                return False
+            if look == 0 and not await self._has_nothing_come():
+                return False
+        return not self._pending
 
     async def _has_nothing_come(self) -> bool:
         """Whether the loop outside has heard of nothing, also not of what came while this process had no core."""

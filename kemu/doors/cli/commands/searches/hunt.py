@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
 import sys
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from kemu.doors.cli import exits, parsers
 from kemu.errors import KemuError
@@ -15,6 +19,11 @@ if TYPE_CHECKING:
     from kemu.lab.hunt.findings import Finding
     from kemu.lab.hunt.projects import Project
     from kemu.lab.hunt.searches import Hunt, Progress
+
+_EVERY_S, _PLAIN_EVERY_S = 0.2, 10.0
+"""How often progress is told: on a terminal, and where lines cannot be rewritten."""
+_AGAIN = 3
+"""Repetitions of ``--again``."""
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -25,7 +34,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "and again, each time with one perturbation: a crash between two writes, a state from the past, a change that "
         "is not seen, a conflict, a lost answer, a kind that comes late. What then ends otherwise is a finding.",
         epilog="Exit codes: 0 nothing found, 1 found, 2 the input is wrong, 3 the steps do not come to an end without "
-        "perturbations either.",
+        "perturbations either, or (--plan, --again) the perturbation never came about.",
     )
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the hunt")
     parser.add_argument(
@@ -34,15 +43,30 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--plan", type=Path, metavar="PLAN.yaml", help="try this plan only")
     parser.add_argument("--again", type=Path, metavar="FOLDER", help="of a finding: whether it still goes wrong")
     parser.add_argument(
-        "--repeat", type=parsers.count, default=20, metavar="N", help="how often a finding is repeated; default: 20"
+        "--repeat",
+        type=parsers.count,
+        metavar="N",
+        help=f"how often a finding is repeated; default: 20, with --again {_AGAIN}, with --plan once",
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where findings go; default: hunts of runs/")
+    parser.add_argument(
+        "--retries",
+        type=parsers.count,
+        default=0,
+        metavar="N",
+        help="trials in which what has gone wrong once has to go wrong once more; default: 2 to 4, by perturbation",
+    )
+    parser.add_argument("--jobs", type=parsers.count, default=0, help="trials at a time; default: one for each CPU")
+    parser.add_argument(
+        "--ray", metavar="ADDRESS", help="on a Ray cluster: its address, or local for one that ends with the hunt"
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="where findings go; default: runs/hunt-NAME")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.lab.hunt import oracles, projects, reports, searches
+    from kemu.doors.cli.commands.searches import explore
+    from kemu.lab.hunt import findings, oracles, pools, projects, reports, searches
 
     if (options.file is None) == (options.again is None):
         raise KemuError("which hunt? kemu hunt FILE, or kemu hunt --again FOLDER")
@@ -51,36 +75,58 @@ def command(options: argparse.Namespace) -> int:
     project = projects.load(options.file or reports.hunt_of(options.again))
     out = options.out or Path("runs") / f"hunt-{project.name}"
     out.mkdir(parents=True, exist_ok=True)
-    hunt = searches.Hunt(project, out, repetitions=options.repeat, real_s=options.time, on_progress=_progress)
+    jobs = options.jobs or os.cpu_count() or 1
+    with (
+        _Progress(project, quiet=options.json) as progress,
+        searches.Hunt(
+            project,
+            out,
+            repetitions=options.repeat or findings.REPETITIONS,
+            retries=options.retries,
+            real_s=options.time,
+            jobs=jobs,
+            executor=explore.cluster(options.ray, jobs, pools.LIMIT_S),
+            on_progress=progress.take,
+            on_lost=progress.tell,
+        ) as hunt,
+    ):
+        progress.hunt = hunt
+        try:
+            if options.plan is not None or options.again is not None:
+                return _once(hunt, project, options)
+            return _search(hunt, project, options, out, progress)
+        except oracles.Unsettled as error:
+            print(f"kemu: {error}", file=sys.stderr)
+            return exits.UNKNOWN
+
+
+def _search(hunt: Hunt, project: Project, options: argparse.Namespace, out: Path, progress: _Progress) -> int:
+    from kemu.lab.hunt import reports, summaries
+
+    was_interrupted = False
     try:
-        if options.plan is not None or options.again is not None:
-            return _once(hunt, project, options)
-        return _search(hunt, project, options)
-    except oracles.Unsettled as error:
-        print(f"kemu: {error}", file=sys.stderr)
-        return exits.UNKNOWN
-
-
-def _search(hunt: Hunt, project: Project, options: argparse.Namespace) -> int:
-    from kemu.lab.hunt import reports
-
-    found: list[Finding] = []
-    for finding in hunt.run():
+        for finding in hunt.run():
+            reports.write(project, finding)
+            progress.clear()
+            if not options.json:
+                _show(finding)
+    except KeyboardInterrupt:  # what is known by then is kept
+        was_interrupted = True
+        hunt.close()
+    progress.stop()
+    for finding in hunt.findings:  # now it is known what is like them
         reports.write(project, finding)
-        found.append(finding)
-        if not options.json:
-            _show(finding)
-    progress = hunt.progress
+    file = summaries.write(project, hunt, out)
     if options.json:
-        print(json.dumps(_data(hunt, found), ensure_ascii=False))
+        print(json.dumps(_data(hunt, was_interrupted), ensure_ascii=False))
     else:
-        not_struck = f", {progress.not_struck} of which never came about" if progress.not_struck else ""
-        number = f"{len(found)} finding{'s' * (len(found) != 1)}"
-        print(
-            f"{project.name}: {number} in {progress.done} of {progress.plans} plans"
-            f"{not_struck} ({hunt.brute_force} without a thought)"
-        )
-    return exits.FAILS if found else exits.HOLDS
+        over = " (interrupted)" if was_interrupted else ""
+        print(f"{summaries.headline(project, hunt)}{over}")
+        print(*summaries.lines(hunt, shutil.get_terminal_size((80, 24)).columns), sep="\n")
+        print(file)
+    if was_interrupted:
+        return exits.heard(exits.INTERRUPTED)
+    return exits.FAILS if hunt.findings else exits.HOLDS
 
 
 def _once(hunt: Hunt, project: Project, options: argparse.Namespace) -> int:
@@ -89,16 +135,28 @@ def _once(hunt: Hunt, project: Project, options: argparse.Namespace) -> int:
 
     plan, steps = reports.read(options.plan or options.again, project)
     shown = perturbations.shown(plan)
-    times = min(options.repeat, 3) if options.plan is None else 1
+    times = options.repeat or (1 if options.again is None else _AGAIN)
     results = hunt.again(plan, steps, times)
-    bad = [each for each in results if each]
+    came = [symptoms for struck, symptoms in results if struck]
+    bad = [symptoms for symptoms in came if symptoms]
     if options.json:
-        symptoms = [one.text for one in bad[0]] if bad else []
-        print(json.dumps({"perturbation": shown, "shown": f"{len(bad)}/{len(results)}", "symptoms": symptoms}))
-    elif bad:
-        print(f"{shown}: still wrong, {len(bad)} of {len(results)} times: {bad[0][0].text}")
+        data = {
+            "perturbation": shown,
+            "shown": f"{len(bad)}/{len(results)}",
+            "missed": len(results) - len(came),
+            "symptoms": [one.text for one in bad[0]] if bad else [],
+        }
+        print(json.dumps(data, ensure_ascii=False))
     else:
-        print(f"{shown}: right, {len(results)} of {len(results)} times")
+        missed = f", {len(results) - len(came)} times it never came about" if len(came) < len(results) else ""
+        if bad:
+            print(f"{shown}: still wrong, {len(bad)} of {len(results)} times{missed}: {bad[0][0].text}")
+        elif came:
+            print(f"{shown}: right, {len(came)} of {len(results)} times{missed}")
+        else:
+            print(f"{shown}: never came about in {len(results)} trials")
+    if not came:
+        return exits.UNKNOWN
     return exits.FAILS if bad else exits.HOLDS
 
 
@@ -107,11 +165,11 @@ def _show(finding: Finding) -> None:
 
     print(f"{finding.id}: {finding.symptoms[0].text}")
     plan = perturbations.shown(finding.plan)
-    print(f"  {plan}: {finding.shown} of {finding.tried} times, in {len(finding.steps)} steps")
+    print(f"  {plan}: {finding.often}, in {len(finding.steps)} steps")
     print(f"  {finding.folder.parent / 'finding.md'}", flush=True)
 
 
-def _data(hunt: Hunt, found: list[Finding]) -> dict[str, Any]:
+def _data(hunt: Hunt, was_interrupted: bool) -> dict[str, Any]:
     from kemu.lab.hunt import reports
 
     progress = hunt.progress
@@ -120,11 +178,77 @@ def _data(hunt: Hunt, found: list[Finding]) -> dict[str, Any]:
         "done": progress.done,
         "not_struck": progress.not_struck,
         "brute_force": hunt.brute_force,
-        "findings": [reports.data_of(each) for each in found],
+        "interrupted": was_interrupted,
+        "findings": [reports.data_of(each) for each in hunt.findings],
+        "coverage": hunt.coverage.data(),
     }
 
 
-def _progress(progress: Progress) -> None:
-    if sys.stderr.isatty():
-        text = f"{progress.done} of {progress.plans} plans, {progress.found} findings, {progress.left_s:.0f} s left"
-        print(f"\r{text}   ", end="" if progress.done < progress.plans else "\n", file=sys.stderr, flush=True)
+class _Progress:
+    """How far a hunt is, on stderr: on a terminal a few lines that are rewritten, else a line now and then."""
+
+    def __init__(self, project: Project, *, quiet: bool) -> None:
+        self.hunt: Hunt | None = None
+        self._project = project
+        self._quiet = quiet
+        self._live: Any = None
+        self._told_s = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if not self._quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(file=sys.stderr), refresh_per_second=1 / _EVERY_S, transient=True)
+            self._live.start()
+            self._update("the steps without perturbations")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """May be repeated."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def clear(self) -> None:
+        """Something is printed now."""
+        if self._live is not None:
+            self._live.stop()
+            self._live.start()
+
+    def tell(self, text: str) -> None:
+        """Something that a person has to know."""
+        if self._live is not None:
+            self._live.console.print(f"kemu: {text}", markup=False, highlight=False)
+        else:
+            print(f"kemu: {text}", file=sys.stderr, flush=True)
+
+    def take(self, progress: Progress) -> None:
+        now_s = time.monotonic()
+        if self._quiet or now_s - self._told_s < (_EVERY_S if self._live is not None else _PLAIN_EVERY_S):
+            return
+        self._told_s = now_s
+        number = f"{progress.found} finding{'s' * (progress.found != 1)}"
+        line = f"{progress.done} of {progress.plans} plans, {number}, {_duration(progress.left_s)} left"
+        if self._live is None:
+            print(f"{self._project.name}: {line}", file=sys.stderr, flush=True)
+        else:
+            self._update(line, progress.doing)
+
+    def _update(self, *lines: str) -> None:
+        from rich.text import Text
+
+        from kemu.lab.hunt import coverage
+
+        width = self._live.console.width
+        table = [] if self.hunt is None else coverage.table(self.hunt.coverage, width - 2)
+        head = f"{self._project.name}: {lines[0]}"
+        shown = [head, *(f"  {one}" for one in [*filter(None, lines[1:]), *table])]
+        self._live.update(Text("\n".join(shown[: self._live.console.height - 1]), no_wrap=True, overflow="ellipsis"))
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,143 @@
+"""Trials side by side: results by name, whatever comes first; processes that die or hang; who may begin."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kemu.errors import KemuError
+from kemu.lab.exploration.processes.tasks import SLOW
+from kemu.lab.exploration.workers import Inline, Workers
+from kemu.lab.hunt import pools
+from kemu.lab.hunt.courses import Course
+from kemu.lab.hunt.perturbations import CRASH, Perturbation, Plan, Point
+from kemu.lab.hunt.pools import LostTrial, NotBegun, Pool, TrialRecord, TrialTask
+from kemu.lab.hunt.projects import Project
+from kemu.lab.hunt.trials import Outcome
+
+PROJECT = Project("p", Path("hunt.yaml"), (), ())
+
+
+def plan(name: str) -> Plan:
+    return (Perturbation(CRASH, "c", Point("ConfigMap", name, "default", 1)),)
+
+
+@dataclasses.dataclass(frozen=True)
+class Acting(TrialTask):
+    """In the place of a trial: does what the object of its plan is called."""
+
+    def run(self, source: Project) -> TrialRecord:
+        what = self.plan[0].at.name
+        assert self.folder is not None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        marker = self.folder.parent / f"begun-{what}"
+        is_first = not marker.exists()
+        marker.touch()
+        if what == "fails":
+            raise KemuError("controller c: it has no legs")
+        if what == "dies" or (what == "dies-once" and is_first):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if what.startswith("slow"):
+            time.sleep(0.3)
+        return TrialRecord(self.number, 0.01, Outcome(self.folder, Course(), refused={0: what}))
+
+
+@pytest.fixture(autouse=True)
+def acting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "TrialTask", Acting)
+
+
+def said(outcome: Outcome) -> str:
+    return outcome.refused[0]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_results_come_by_name(tmp_path: Path, jobs: int) -> None:
+    pool = Pool(PROJECT, Workers(jobs) if jobs > 1 else Inline(), tmp_path)
+    kept: list[str] = []
+
+    def then(outcome: Outcome) -> str:
+        kept.append(said(outcome))
+        return said(outcome)
+
+    try:
+        later = [pool.ask((), plan(name), later=True, then=then) for name in ("slow-1", "b", "c")]
+        first = pool.ask((), plan("first"))
+        assert said(pool.result(first)) == "first"
+        assert [pool.result(one) for one in later] == ["slow-1", "b", "c"]
+        assert sorted(kept) == ["b", "c", "slow-1"]
+        assert [said(one) for one in pool.trials((), plan("many"), 5)] == ["many"] * 5
+        fails = pool.ask((), plan("fails"))
+        with pytest.raises(KemuError, match="no legs"):
+            pool.result(fails)
+        assert said(pool.trial((), plan("after"))) == "after"
+        # Folders of the latest are there, and no more.
+        assert 0 < len([one for one in tmp_path.iterdir() if one.is_dir()]) <= 2 + 2 * jobs + pools.REFERENCES + 1
+    finally:
+        pool.close()
+
+
+def test_the_time_is_over(tmp_path: Path) -> None:
+    pool = Pool(PROJECT, Inline(), tmp_path)
+    try:
+        asked = [pool.ask((), plan(name), later=True) for name in ("a", "b")]
+        pool.limit(lambda: not (tmp_path / "begun-a").exists())
+        assert said(pool.result(asked[0])) == "a"
+        with pytest.raises(NotBegun):
+            pool.result(asked[1])
+        assert said(pool.trial((), plan("urgent"))) == "urgent"  # what a finding needs goes on
+    finally:
+        pool.close()
+
+
+def test_who_has_seen_enough_stops(tmp_path: Path) -> None:
+    pool = Pool(PROJECT, Inline(), tmp_path)
+    try:
+        assert any(said(one) == "x" for one in pool.trials((), plan("x"), 50))
+        assert said(pool.trial((), plan("y"))) == "y"
+        assert pool._number < 10
+    finally:
+        pool.close()
+
+
+def test_processes_that_die(tmp_path: Path) -> None:
+    told: list[str] = []
+    pool = Pool(PROJECT, Workers(2), tmp_path, on_lost=told.append)
+    try:
+        asked = {name: pool.ask((), plan(name)) for name in ("dies", "dies-once", "works")}
+        for name in ("dies-once", "works"):
+            assert said(pool.result(asked[name])) == name
+        with pytest.raises(LostTrial, match="ConfigMap dies, and starts again: every process that tried it died"):
+            pool.result(asked["dies"])
+        assert len(told) == 1
+    finally:
+        pool.close()
+
+
+class Hanging(Inline):
+    """Its processes hang, some once and some always."""
+
+    def run(self, source: Any, tasks: Iterable[Any], *, in_order: bool = True, needs: object = None) -> Iterator[Any]:
+        tried = set[str]()
+        for task in tasks:
+            name = task.plan[0].at.name
+            hangs = name == "hangs" or (name == "hangs-once" and name not in tried)
+            tried.add(name)
+            yield task.given_up(SLOW, 2.0) if hangs else task.carry_out(source)
+
+
+def test_processes_that_hang(tmp_path: Path) -> None:
+    told: list[str] = []
+    pool = Pool(PROJECT, Hanging(), tmp_path, on_lost=told.append)
+    assert said(pool.trial((), plan("hangs-once"))) == "hangs-once"
+    with pytest.raises(LostTrial, match="ConfigMap hangs, and starts again: it took longer than 2 s"):
+        pool.trial((), plan("hangs"))
+    assert [text.endswith("tried again") for text in told] == [True, True, False]
+    assert [said(one) for one in pool.trials((), plan("hangs"), 3)] == []
