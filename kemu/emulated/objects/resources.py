@@ -272,3 +272,8 @@ def prefix(resource: Resource, namespace: str = "") -> bytes:
     if resource.namespaced and namespace:
         return b"/registry/%b/%b/" % (resource.plural.encode(), namespace.encode())
     return b"/registry/%b/" % resource.plural.encode()
+
+
+def plural_of(key: str) -> str:
+    """The plural in a key of the store."""
+    return key.split("/", 3)[2]

@@ -13,6 +13,8 @@ from kemu.lab.hunt.projects import Named
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.runtime.runlog.events import Transaction
 
+_ANSWERED_NS = 100_000_000
+"""Virtual time in which the store's answer to a write comes."""
 _REGISTRY = "/registry/"
 _DEFINITIONS = f"{_REGISTRY}{custom_kinds.DEFINITIONS}/"
 
@@ -59,13 +61,36 @@ class Notice:
     """``ADDED MODIFIED DELETED``"""
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A controller has read an object, or listed a kind."""
+
+    time_ns: int
+    controller: str
+    place: str
+    """A key; of a list what the keys begin with, and a slash at its end."""
+    revision: int
+    """As of which the answer was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A controller was started, and knows nothing yet."""
+
+    time_ns: int
+    controller: str
+
+
 @dataclass
 class Course:
-    """All of it, in order. Fed by the session of the trial."""
+    """All of it, in order. Fed by the session of the trial. Objects are kept as the store has them, and are read when
+    somebody asks: a trial of a thousand pods costs what their bytes take."""
 
     changes: list[Change] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list)
+    starts: list[Start] = field(default_factory=list)
     values: dict[str, bytes] = field(default_factory=dict)
     """What the store holds, by key."""
     revision: int = 0
@@ -75,6 +100,10 @@ class Course:
     """Of custom kinds: resource by kind, with the group and without."""
     _kinds: dict[str, str] = field(default_factory=dict)
     """``Widget.example.com`` by resource."""
+    _objects: tuple[int, dict[str, Mapping[str, Any]]] = (-1, {})
+    """What was asked for last, with its revision."""
+    _makers: tuple[int, dict[tuple[str, int], str]] = (-1, {})
+    """Controllers by the changes that they made, and how many writes there were then."""
 
     def take(self, time_ns: int, event: Transaction) -> list[Change]:
         """A transaction of the store: what it changed."""
@@ -136,16 +165,55 @@ class Course:
 
     def objects(self) -> dict[str, Mapping[str, Any]]:
         """All that the store holds, as JSON, by key."""
-        return {key: manifest(key, value) for key, value in sorted(self.values.items())}
+        if self._objects[0] != self.revision:
+            found = {key: manifest(key, value) for key, value in sorted(self.values.items())}
+            self._objects = self.revision, found
+        return self._objects[1]
+
+    def made_by(self, change: Change) -> str:
+        """The controller whose write a change is; empty: somebody else's."""
+        if self._makers[0] != len(self.writes):
+            found: dict[tuple[str, int], str] = {}
+            latest: dict[str, Change] = {}
+            changes = iter(self.changes)
+            following = next(changes, None)
+            for write in self.writes:
+                while following is not None and following.revision <= write.revision:
+                    latest[following.key] = following
+                    following = next(changes, None)
+                made = latest.get(write.key)
+                if made is not None and write.status < 300 and made.time_ns >= write.time_ns - _ANSWERED_NS:
+                    found.setdefault((made.key, made.revision), write.controller)
+            self._makers = len(self.writes), found
+        return self._makers[1].get((change.key, change.revision), "")
+
+    def known(self, controller: str, key: str, time_ns: int) -> int:
+        """The revision as of which a controller knew an object, from what it was told and had read; 0: it did not."""
+        starts = (one.time_ns for one in self.starts if one.controller == controller and one.time_ns <= time_ns)
+        begun_ns = max(starts, default=0)
+        told = (
+            one.revision
+            for one in self.notices
+            if one.controller == controller and one.key == key and begun_ns <= one.time_ns <= time_ns
+        )
+        read = (
+            one.revision
+            for one in self.reads
+            if one.controller == controller
+            and begun_ns <= one.time_ns <= time_ns
+            and (one.place == key or (one.place.endswith("/") and key.startswith(one.place)))
+        )
+        return max((*told, *read), default=0)
 
 
 def manifest(key: str, value: bytes) -> Mapping[str, Any]:
     """An object of the store as JSON."""
-    return convert.to_manifest(resources.MESSAGES[plural_of(key)].FromString(value))
+    return convert.to_manifest(message(key, value))
 
 
-def plural_of(key: str) -> str:
-    return key.removeprefix(_REGISTRY).partition("/")[0]
+def message(key: str, value: bytes) -> Any:
+    """An object of the store."""
+    return resources.MESSAGES[resources.plural_of(key)].FromString(value)
 
 
 def key_of(plural: str, namespace: str, name: str) -> str:

@@ -7,18 +7,22 @@ very instant of the change that it waits for.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
+from urllib import parse
+
+from google.protobuf.message import DecodeError
 
 from kemu.emulated.gateway.faults import layer, past, refusals, requests
 from kemu.emulated.gateway.faults.layer import Application
 from kemu.emulated.gateway.faults.requests import Asked
-from kemu.emulated.gateway.requests import request_infos
+from kemu.emulated.gateway.requests import envelopes, request_infos
 from kemu.emulated.objects import resources
-from kemu.lab.hunt.courses import Course, Notice, Write, key_of
+from kemu.errors import ApiError
+from kemu.lab.hunt.courses import Course, Notice, Read, Write, key_of
+from kemu.lab.hunt.watches import ALWAYS_FRESH, Event, Hiding, Stream, View, initial_events
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -29,32 +33,24 @@ _WRITES = ("create", "update", "patch", "delete", "deletecollection")
 _CONNECTS = ("exec", "attach", "portforward", "proxy")
 """Subresources by which nothing is written."""
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"
-_MOST_HELD = 10_000
-"""Events that a view holds back from one watch."""
 
 
-@dataclass(eq=False)
-class View:
-    """What a controller sees of one resource stands still."""
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a write."""
 
-    controller: str
-    resource: str
-    revision: int
-    """It sees nothing that is newer."""
-    latest_only: bool = False
-    """When it ends, of several held changes of an object only the last one is told."""
-    until_revision: int = 0
-    """It ends for a watch when that has come to this revision; 0: when it is told to."""
-    ended: bool = False
+    code: int = 0
+    """It does not happen, and is answered with this one; 0: it happens."""
+    is_lost: bool = False
+    """It happens, and the connection ends without an answer."""
+    late_s: float = 0.0
+    """Virtual time before it happens."""
 
 
 class Judge(Protocol):
-    """Says what becomes of a write of a controller."""
+    """Says what becomes of a write of a controller, and hears of it."""
 
-    def before(self, controller: str, key: str, nth: int) -> str:
-        """``refuse``: it does not happen, and the answer is 409; ``lose``: it happens, and the connection ends without
-        an answer; empty: nothing."""
-        ...
+    def before(self, controller: str, key: str, nth: int) -> Verdict: ...
 
     def after(self, controller: str, key: str, nth: int) -> None:
         """It has happened, and its answer is not sent yet."""
@@ -62,6 +58,14 @@ class Judge(Protocol):
 
     def late_s(self, controller: str, resource: str) -> float:
         """How late an event of a watch is to come."""
+        ...
+
+    def asks(self, controller: str, resource: str) -> None:
+        """A controller begins a list or a watch."""
+        ...
+
+    def ended(self, controller: str, resources: set[str]) -> None:
+        """Watches of these have ended because of a strike."""
         ...
 
 
@@ -81,8 +85,8 @@ class Interceptor:
         """``told``: a controller learns something now. ``watched``: a controller has begun a watch."""
         self._app = app
         self._course = course
-        self._now_ns = now_ns
-        self._sleep = sleep
+        self.now_ns = now_ns
+        self.sleep = sleep
         self._told = told
         self._judge = judge
         self._watched = watched
@@ -91,22 +95,57 @@ class Interceptor:
         self.deaf: set[str] = set()
         """Controllers that are dead: nothing is answered to what is still under way."""
         self._views: list[View] = []
+        self._hidings: list[Hiding] = []
         self._compacted: dict[tuple[str, str], int] = {}
         """Revisions that watches cannot begin at, by controller and resource."""
-        self._streams: set[_Stream] = set()
+        self._outages: list[tuple[str, str]] = []
+        """Controllers, with the resources that are refused to them; empty: all."""
+        self._paused: dict[str, asyncio.Event] = {}
+        """Set when the pause is over."""
+        self._streams: set[Stream] = set()
         self._flushing: set[asyncio.Future[None]] = set()
 
     def close(self) -> None:
         self._app.close()
 
-    def expire(self, controller: str, resource: str, revision: int) -> None:
-        """Watches that have come no further than to a revision end, and none can begin there."""
-        self._compacted[controller, resource] = revision
-        for stream in list(self._streams):
-            if (stream.controller, stream.resource) == (controller, resource):
-                stream.cut()
+    # Strikes
 
-    # Views
+    def cut(self, controller: str, resource: str) -> set[str]:
+        """Watches end, and can begin anew. ``resource``: empty for all. Returns the resources."""
+        found = {one for one in self._streams if one.controller == controller and _is_of(resource, one.resource)}
+        for stream in found:
+            stream.cut()
+        return {stream.resource for stream in found}
+
+    def expire(self, controller: str, resource: str, revision: int) -> set[str]:
+        """Watches end, and none can begin at a revision or an earlier one."""
+        self._compacted[controller, resource] = max(revision, self._compacted.get((controller, resource), 0))
+        return self.cut(controller, resource)
+
+    def relist(self, controller: str, resource: str, revision: int) -> None:
+        self._judge.ended(controller, self.expire(controller, resource, revision))
+
+    def pause(self, controller: str) -> None:
+        """Nothing gets through to it or from it."""
+        self._paused.setdefault(controller, asyncio.Event())
+
+    def resume(self, controller: str) -> None:
+        """May be repeated."""
+        over = self._paused.pop(controller, None)
+        if over is not None:
+            over.set()
+            self._told()
+
+    def begin_outage(self, controller: str, resource: str) -> set[str]:
+        """Requests meet 503, and watches end. ``resource``: empty for all. Returns the resources whose watches end."""
+        self._outages.append((controller, resource))
+        return self.cut(controller, resource)
+
+    def end_outage(self, controller: str, resource: str) -> None:
+        self._outages.remove((controller, resource))
+
+    def hide(self, hiding: Hiding) -> None:
+        self._hidings.append(hiding)
 
     def begin(self, view: View) -> None:
         self._views.append(view)
@@ -124,8 +163,24 @@ class Interceptor:
                 self._flushing.add(flushing)
                 flushing.add_done_callback(self._flushing.discard)
 
-    def _view(self, controller: str, resource: str) -> View | None:
-        return next((one for one in self._views if one.controller == controller and one.resource == resource), None)
+    # For streams
+
+    def view(self, controller: str, resource: str) -> View | None:
+        return next((one for one in self._views if one.is_of(controller, resource)), None)
+
+    def hiding(self, controller: str, event: Event) -> Hiding | None:
+        return next((one for one in self._hidings if one.hides(controller, event)), None)
+
+    def late_s(self, controller: str, resource: str) -> float:
+        return self._judge.late_s(controller, resource)
+
+    async def tell(self, stream: Stream, line: bytes, send: Send) -> None:
+        await self._gate(stream.controller)
+        found = stream.parsed(line)
+        if found is not None and found.what != "BOOKMARK":
+            self._course.notices.append(Notice(self.now_ns(), stream.controller, found.key, found.revision, found.what))
+        self._told()
+        await send({"type": "http.response.body", "body": line, "more_body": True})
 
     # Requests
 
@@ -136,19 +191,34 @@ class Interceptor:
             return
         asked = requests.of(scope)
         scope = _in_json(scope)
-        if asked.resource.partition("/")[2] in _CONNECTS:
+        resource = _resource(asked) if asked.resource else ""
+        if resource not in ALWAYS_FRESH:
+            await self._gate(controller)
+        if resource and asked.verb in ("list", "watch"):
+            self._judge.asks(controller, resource)
+        if resource and any(who == controller and _is_of(of, resource) for who, of in self._outages):
+            await layer.drain(receive)
+            await refusals.send(refusals.status(503, asked), send)
+        elif asked.resource.partition("/")[2] in _CONNECTS:
             await self._app(scope, receive, send)
-        elif asked.verb in _WRITES and asked.resource:
+        elif asked.verb in _WRITES and resource:
             await self._write(controller, asked, scope, receive, send)
-        elif asked.is_watch and asked.resource:
+        elif asked.is_watch and resource:
             await self._watch(controller, asked, scope, receive, send)
         else:
-            view = self._view(controller, _resource(asked)) if asked.is_read else None
-            if view is None or view.until_revision or not _may_be_old(scope, view.revision):
+            view = self.view(controller, resource) if asked.is_read and resource else None
+            if view is None or not _may_be_old(scope, view.revision):
                 await self._app(scope, receive, send)
+                self._note_read(controller, asked, self._course.revision)
                 return
+            self._note_read(controller, asked, view.revision)
             for message in await past.answer(self._app, scope, asked, view.revision):
                 await send(message)
+
+    def _note_read(self, controller: str, asked: Asked, revision: int) -> None:
+        if asked.is_read and asked.resource:
+            place = key_of(_resource(asked), asked.namespace, asked.name)
+            self._course.reads.append(Read(self.now_ns(), controller, place, revision))
 
     def _controller(self, scope: Scope) -> str:
         for key, value in scope["headers"]:
@@ -156,34 +226,46 @@ class Interceptor:
                 return self.tokens.get(value.removeprefix(b"Bearer "), "")
         return ""
 
+    async def _gate(self, controller: str) -> None:
+        """Until a pause is over."""
+        while controller in self._paused:
+            await self._paused[controller].wait()
+
     async def _write(self, controller: str, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
         course, judge = self._course, self._judge
-        key = key_of(_resource(asked), asked.namespace, asked.name) if asked.name else ""
-        begun = len(course.changes)
+        resource, name = _resource(asked), asked.name
+        if not name and asked.verb == "create":
+            body = await _body(receive)
+            name, receive = _name(body, resource), _again(body, receive)
+        key = key_of(resource, asked.namespace, name) if name else ""
         nth = course.count_write(controller, key) if key else 0
-        verdict = judge.before(controller, key, nth) if key else ""
-        if verdict == "refuse":
-            course.writes.append(Write(self._now_ns(), controller, asked.verb, key, nth, 409, course.revision))
+        verdict = judge.before(controller, key, nth) if key else Verdict()
+        if verdict.late_s:
+            await self.sleep(verdict.late_s)
+        if verdict.code:
+            course.writes.append(Write(self.now_ns(), controller, asked.verb, key, nth, verdict.code, course.revision))
             await layer.drain(receive)
-            await refusals.send(refusals.status(409, asked), send)
+            await refusals.send(refusals.status(verdict.code, asked), send)
             return
         answer = await past.whole(self._app, scope, receive)
-        if not key:  # what it is called only the store knows
-            prefix = key_of(_resource(asked), asked.namespace, "")
-            made = (one.key for one in course.changes[begun:] if one.is_new and one.key.startswith(prefix))
-            key = next(made, "")
-            nth = course.count_write(controller, key) if key else 0
-            verdict = judge.before(controller, key, nth) if key else ""
         status = int(answer[0]["status"]) if answer else 0
+        if not key and asked.verb == "create" and status < 300:  # what it is called only the store knows
+            made = _name(b"".join(message.get("body", b"") for message in answer[1:]), resource)
+            key = key_of(resource, asked.namespace, made) if made else ""
+            nth = course.count_write(controller, key) if key else 0
+            verdict = judge.before(controller, key, nth) if key else verdict
         if key and status < 300:
             judge.after(controller, key, nth)
-        is_lost = verdict in ("lose", "refuse") or controller in self.deaf
+        # Of a name that the store has chosen it is too late to refuse anything.
+        is_lost = verdict.is_lost or verdict.code > 0 or controller in self.deaf
         if key:
             told = 0 if is_lost else status
-            course.writes.append(Write(self._now_ns(), controller, asked.verb, key, nth, told, course.revision))
+            course.writes.append(Write(self.now_ns(), controller, asked.verb, key, nth, told, course.revision))
         if is_lost:
             await layer.end_connection(scope, receive, True)
             return
+        if resource not in ALWAYS_FRESH:
+            await self._gate(controller)
         for message in answer:
             await send(message)
 
@@ -191,17 +273,21 @@ class Interceptor:
 
     async def _watch(self, controller: str, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
         resource = _resource(asked)
-        view = self._view(controller, resource)
+        view = self.view(controller, resource)
         query = request_infos.of(scope).query
-        if view is not None and query.text("sendInitialEvents") == "true":
-            # As a server without the gate WatchList: clients then list, and watch from there.
+        since, initial = query.text("resourceVersion"), query.text("sendInitialEvents") == "true"
+        begins: list[bytes] = []
+        if view is not None and initial and (not since or (since.isdecimal() and int(since) > view.revision)):
+            # It wants to be sure of more than the view has. As a server without the gate WatchList says: clients then
+            # list, and watch from there.
             await refusals.send(_NO_INITIAL_EVENTS, send, 422)
             return
-        since = query.text("resourceVersion")
-        if since.isdecimal() and 0 < int(since) <= self._compacted.get((controller, resource), -1):
+        if view is not None and (initial or since in ("", "0")):
+            scope, begins = await self._from_the_past(scope, asked, view.revision, with_bookmark=initial)
+        elif since.isdecimal() and 0 < int(since) <= self._compacted.get((controller, resource), -1):
             await _expired(asked, send)
             return
-        stream = _Stream(self, controller, resource, send)
+        stream = Stream(self, controller, resource, send, begins)
         self._streams.add(stream)
         self._watched(controller)
         stream.serving = asyncio.ensure_future(self._app(scope, receive, stream.pass_on))
@@ -213,132 +299,72 @@ class Interceptor:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             stream.serving.cancel()
+            stream.close()
             self._streams.discard(stream)
 
-    async def tell(self, stream: _Stream, line: bytes, send: Send) -> None:
-        """An event of a watch goes to the controller."""
-        found = stream.parsed(line)
-        if found is not None and found.what != "BOOKMARK":
-            self._course.notices.append(
-                Notice(self._now_ns(), stream.controller, found.key, found.revision, found.what)
-            )
-        self._told()
-        await send({"type": "http.response.body", "body": line, "more_body": True})
-
-    async def delay(self, stream: _Stream) -> None:
-        late_s = self._judge.late_s(stream.controller, stream.resource)
-        if late_s:
-            await self._sleep(late_s)
-
-    def view_of(self, stream: _Stream) -> View | None:
-        return self._view(stream.controller, stream.resource)
-
-
-@dataclass(frozen=True, slots=True)
-class _Event:
-    what: str
-    key: str
-    revision: int
+    async def _from_the_past(
+        self, scope: Scope, asked: Asked, revision: int, *, with_bookmark: bool
+    ) -> tuple[Scope, list[bytes]]:
+        """A watch from a revision on, and the events that tell what there was then."""
+        query = request_infos.of(scope).query.first()
+        kept = {key: value for key, value in query.items() if key not in _OF_WATCHES}
+        headers = [
+            (key, value.replace(b"as=PartialObjectMetadata;", b"as=PartialObjectMetadataList;"))
+            for key, value in scope["headers"]
+            if key.lower() != b"accept-encoding"
+        ]
+        path = scope["path"].replace("/watch/", "/", 1) if "watch" not in query else scope["path"]
+        listing = request_infos.changed(
+            scope, path=path, raw_path=path.encode(), query_string=parse.urlencode(kept).encode(), headers=headers
+        )
+        found = await past.answer(self._app, listing, asked._replace(verb="list"), revision)
+        body = b"".join(message.get("body", b"") for message in found[1:])
+        listed = json.loads(body) if found and found[0]["status"] == 200 else {"kind": "", "apiVersion": ""}
+        query = {key: value for key, value in query.items() if key not in ("sendInitialEvents", "resourceVersionMatch")}
+        query["resourceVersion"] = str(revision)
+        watching = request_infos.changed(scope, query_string=parse.urlencode(query).encode())
+        return watching, initial_events(listed, revision, with_bookmark=with_bookmark)
 
 
-@dataclass(eq=False)
-class _Stream:
-    """One watch: events in JSON, a line each."""
+_OF_WATCHES = (
+    "watch", "sendInitialEvents", "resourceVersion", "resourceVersionMatch", "allowWatchBookmarks", "timeoutSeconds",
+)  # fmt: skip
 
-    interceptor: Interceptor
-    controller: str
-    resource: str
-    send: Send
-    view: View | None = None
-    """The one that holds events back."""
-    serving: asyncio.Future[None] | None = None
-    is_cut: bool = False
-    _held: list[bytes] = field(default_factory=list)
-    _rest: bytes = b""
-    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def cut(self) -> None:
-        """It ends, at once."""
-        self.is_cut = True
-        if self.serving is not None:
-            self.serving.cancel()
+def _is_of(wanted: str, resource: str) -> bool:
+    """``wanted``: empty for all."""
+    return resource == wanted if wanted else resource not in ALWAYS_FRESH
 
-    async def pass_on(self, message: Message) -> None:
-        """What the gateway sends."""
-        if message["type"] != "http.response.body":
-            await self.send(message)
-            return
-        async with self._lock:
-            *lines, self._rest = (self._rest + message.get("body", b"")).split(b"\n")
-            for line in lines:
-                await self._pass(line + b"\n")
-            if not message.get("more_body"):
-                await self.send({"type": "http.response.body", "body": self._rest, "more_body": False})
 
-    async def _pass(self, line: bytes) -> None:
-        view = self.view or self.interceptor.view_of(self)
-        if view is not None and not view.ended:
-            found = self.parsed(line)
-            if found is None or found.revision > view.revision:
-                self.view = view
-                self._held.append(line)
-                is_over = found is not None and view.until_revision and found.revision >= view.until_revision
-                if not is_over and len(self._held) < _MOST_HELD:
-                    return
-                await self._flush()
-                return
-        await self.interceptor.delay(self)
-        await self.interceptor.tell(self, line, self.send)
+async def _body(receive: Receive) -> bytes:
+    found = b""
+    while True:
+        message = await receive()
+        found += message.get("body", b"")
+        if message["type"] != "http.request" or not message.get("more_body"):
+            return found
 
-    async def flush(self) -> None:
-        """What was held back is told."""
-        async with self._lock:
-            with contextlib.suppress(Exception):  # the client may be gone
-                await self._flush()
 
-    async def _flush(self) -> None:
-        held, self._held = self._held, []
-        view, self.view = self.view, None
-        if view is not None and view.latest_only:
-            held = self._latest(held)
-        for line in held:
-            await self.interceptor.tell(self, line, self.send)
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A body that was read already."""
+    left = [body]
 
-    def _latest(self, held: list[bytes]) -> list[bytes]:
-        """Of several changes of an object the last one, as a list anew would have it."""
-        last: dict[str, bytes] = {}
-        first: dict[str, str] = {}
-        others = []
-        for line in held:
-            found = self.parsed(line)
-            if found is None or found.what == "BOOKMARK":
-                others.append(line)
-                continue
-            first.setdefault(found.key, found.what)
-            last.pop(found.key, None)
-            last[found.key] = line
-        kept = []
-        for key, line in last.items():
-            found = self.parsed(line)
-            assert found is not None
-            if found.what == "DELETED" and first[key] == "ADDED":
-                continue  # it came and went unseen
-            if found.what == "MODIFIED" and first[key] == "ADDED":
-                line = line.replace(b'"MODIFIED"', b'"ADDED"', 1)
-            elif found.what == "ADDED" and first[key] != "ADDED":
-                line = line.replace(b'"ADDED"', b'"MODIFIED"', 1)
-            kept.append(line)
-        return [*kept, *others[-1:]]
+    async def give() -> Message:
+        if left:
+            return {"type": "http.request", "body": left.pop(), "more_body": False}
+        return await receive()
 
-    def parsed(self, line: bytes) -> _Event | None:
-        """None: it is no event of an object."""
-        try:
-            event = json.loads(line)
-            metadata = event["object"]["metadata"]
-            key = key_of(self.resource, metadata.get("namespace", ""), metadata.get("name", ""))
-            return _Event(event["type"], key, int(metadata["resourceVersion"]))
-        except (ValueError, KeyError, TypeError):
-            return None
+    return give
+
+
+def _name(body: bytes, resource: str) -> str:
+    """Of an object in JSON or protobuf, if it says."""
+    try:
+        if not body.startswith(envelopes.MAGIC):
+            return str(json.loads(body)["metadata"].get("name") or "")
+        return str(resources.MESSAGES[resource].FromString(envelopes.unpack(body)[2]).metadata.name)
+    except (ValueError, KeyError, TypeError, AttributeError, ApiError, DecodeError):
+        return ""
 
 
 _NO_INITIAL_EVENTS = {

@@ -14,12 +14,19 @@ from kemu.emulated.settings import values
 from kemu.errors import KemuError
 from kemu.lab.hunt.projects import Named
 
-CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE = KINDS = (
+CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END = KINDS = (
     "crashAfterWrite", "freeze", "hide", "conflict", "loseAnswer", "delay", "expire",
+    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch",
 )  # fmt: skip
-LASTS_S = 20.0
-"""How long a view stands still, and how late events come, unless the plan says otherwise: virtual time."""
-DELAYED_S = 5.0
+_OF_VIEWS = frozenset((FREEZE, HIDE, DELAY, PAUSE, LAG, OUTAGE))
+_OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE))
+_LASTS_S = {FREEZE: 20.0, HIDE: 60.0, DELAY: 5.0, PAUSE: 20.0, SLOW: 10.0, LAG: 20.0, OUTAGE: 10.0}
+"""How long it takes, or how late something comes, unless the plan says otherwise: virtual time."""
+ALL = "all"
+"""As a scope: all kinds."""
+_SCOPED = (FREEZE, LAG, OUTAGE)
+CODES = (429, 500, 503, 504)
+"""With which a write can be refused; a conflict is a kind of its own."""
 
 
 @dataclass(frozen=True, order=True)
@@ -43,20 +50,28 @@ class Point:
         return found
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Perturbation:
     """See :data:`KINDS`:
 
     ``crashAfterWrite``  the controller dies when its nth write to the object has happened, before it hears of it, and
                          is started again: it finds a state between two of its writes
+    ``pause``            after its nth write to the object it is answered and told nothing for a while, and what it asks
+                         meanwhile waits; then all comes at once
     ``freeze``           when the object of ``restart_at`` changes the nth time, the controller is started again, and
                          sees the kind of ``at`` as it was after the nth change of that object, for a while: a server
                          from the past
+    ``lag``              from the nth change of the object on its watches of that kind tell nothing for a while: what it
+                         knows is old
     ``hide``             the nth change of the object is not seen before the object changes again: only the later
                          state is
     ``conflict``         the nth write to the object is refused with 409
+    ``refuse``           the nth write is refused with ``code``, as by a server that is overloaded or broken
     ``loseAnswer``       the nth write happens, and its answer is lost
+    ``slowWrites``       from the nth write to the object on, writes of its kind take long, as with a slow webhook
+    ``outage``           after the nth write to the object the API server refuses all other requests for a while
     ``expire``           watches of the kind end before the nth change of the object, and cannot go on from there: 410
+    ``endWatch``         watches of the kind end before the nth change of the object, and can go on from there
     ``delay``            from the nth change of the object on, events of its kind come late: other kinds overtake it
     """
 
@@ -66,36 +81,56 @@ class Perturbation:
     restart_at: Point | None = None
     seconds: float = 0.0
     """How long, or how late; 0: as usual."""
+    scope: str = ""
+    """What ``freeze``, ``lag`` and ``outage`` are about: a kind, or :data:`ALL`. Empty: the kind of ``at``; of
+    ``outage`` all."""
+    code: int = 0
+    """Of ``refuse``; 0: 500."""
 
     @property
     def lasts_s(self) -> float:
-        return self.seconds or (DELAYED_S if self.what == DELAY else LASTS_S)
+        return self.seconds or _LASTS_S.get(self.what, 0.0)
+
+    @property
+    def of(self) -> str:
+        """The kind that it is about, or :data:`ALL`."""
+        return self.scope or (ALL if self.what == OUTAGE else self.at.kind)
 
     def __str__(self) -> str:
+        who = self.controller
         nth = f"{_ordinal(self.at.nth)} {'write to' if self.is_about_writes else 'change of'} {self.at.subject}"
-        if self.what == CRASH:
-            return f"{self.controller} crashes after its {nth}, and starts again"
-        if self.what == CONFLICT:
-            return f"{self.controller} meets a conflict in its {nth}"
-        if self.what == LOSE:
-            return f"{self.controller} does not hear that its {nth} has happened"
-        if self.what == HIDE:
-            return f"{self.controller} does not see the {nth} before the next one"
-        if self.what == EXPIRE:
-            return f"{self.controller} is told that its watch of {self.at.kind} is too old before the {nth}"
-        if self.what == DELAY:
-            return f"{self.controller} sees {self.at.kind} {self.lasts_s:g} s late from the {nth} on"
+        of = "all kinds" if self.of == ALL else self.of
         restart = self.restart_at
-        assert restart is not None
-        return (
-            f"{self.controller} starts again at the {_ordinal(restart.nth)} change of {restart.subject}, and sees"
-            f" {self.at.kind} for {self.lasts_s:g} s as it was after the {nth}"
-        )
+        if self.what == FREEZE:
+            assert restart is not None
+            return (
+                f"{who} starts again at the {_ordinal(restart.nth)} change of {restart.subject}, and sees"
+                f" {of} for {self.lasts_s:g} s as it was after the {nth}"
+            )
+        return {
+            CRASH: f"{who} crashes after its {nth}, and starts again",
+            PAUSE: f"{who} is cut off for {self.lasts_s:g} s after its {nth}",
+            LAG: f"{who} hears nothing of {of} for {self.lasts_s:g} s from the {nth} on",
+            HIDE: f"{who} does not see the {nth} before the next one",
+            CONFLICT: f"{who} meets a conflict in its {nth}",
+            REFUSE: f"{who} is refused its {nth} with {self.code or 500}",
+            LOSE: f"{who} does not hear that its {nth} has happened",
+            SLOW: f"writes of {who} to {self.at.kind} take {self.lasts_s:g} s from its {nth} on",
+            OUTAGE: f"{who} finds the API server out of order for {of} for {self.lasts_s:g} s after its {nth}",
+            EXPIRE: f"{who} is told that its watch of {self.at.kind} is too old before the {nth}",
+            END: f"the watch of {self.at.kind} by {who} ends before the {nth}",
+            DELAY: f"{who} sees {self.at.kind} {self.lasts_s:g} s late from the {nth} on",
+        }[self.what]
 
     @property
     def is_about_writes(self) -> bool:
         """Whether its point counts writes of the controller, and not changes of the object by anybody."""
-        return self.what in (CRASH, CONFLICT, LOSE)
+        return self.what in _OF_WRITES
+
+    @property
+    def makes_old(self) -> bool:
+        """Whether what the controller sees is old for a while."""
+        return self.what in _OF_VIEWS
 
     def data(self) -> dict[str, Any]:
         """As a plan has it."""
@@ -104,6 +139,10 @@ class Perturbation:
             found["restart"] = self.restart_at.data()
         if self.seconds:
             found["until"] = {"after": f"{self.seconds:g}s"}
+        if self.scope:
+            found["scope"] = self.scope
+        if self.code:
+            found["code"] = self.code
         return found
 
 
@@ -124,9 +163,10 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
 
     if not isinstance(data, Mapping):
         raise fail("perturb has to be a mapping: {kind: crashAfterWrite, controller: operator, object: {…}, nth: 2}")
-    strange = set(data) - {"kind", "controller", "object", "nth", "restart", "until"}
+    keys = ("kind", "controller", "object", "nth", "restart", "until", "scope", "code")
+    strange = set(data) - set(keys)
     if strange:
-        raise fail(f"perturb has no key {min(strange)}; there are kind, controller, object, nth, restart, until")
+        raise fail(f"perturb has no key {min(map(str, strange))}; there are {', '.join(keys)}")
     what, controller = data.get("kind"), data.get("controller", next(iter(controllers), ""))
     if what not in KINDS:
         raise fail(f"kind {what!r} is none of {', '.join(KINDS)}")
@@ -140,16 +180,35 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
         restart_at = _point(data["restart"], fail)
     elif "restart" in data:
         raise fail("restart is only for freeze")
-    seconds = 0.0
+    return Perturbation(what, controller, at, restart_at, _seconds(data, what, fail), *_details(data, what, fail))
+
+
+def _seconds(data: Mapping[Any, Any], what: str, fail: Callable[[str], KemuError]) -> float:
     until = data.get("until")
-    if until is not None:
-        if not isinstance(until, Mapping) or set(until) != {"after"}:
-            raise fail("until has to be {after: 20s}")
-        try:
-            seconds = values.duration_ns(until["after"]) / 1e9
-        except ValueError as error:
-            raise fail(f"until.after: {error}") from None
-    return Perturbation(what, controller, at, restart_at, seconds)
+    if until is None:
+        return 0.0
+    if what not in _LASTS_S:
+        raise fail(f"until is not for {what}, but for {', '.join(_LASTS_S)}")
+    if not isinstance(until, Mapping) or set(until) != {"after"}:
+        raise fail("until has to be {after: 20s}")
+    try:
+        return values.duration_ns(until["after"]) / 1e9
+    except ValueError as error:
+        raise fail(f"until.after: {error}") from None
+
+
+def _details(data: Mapping[Any, Any], what: str, fail: Callable[[str], KemuError]) -> tuple[str, int]:
+    """Scope and code."""
+    scope, code = data.get("scope", ""), data.get("code", 0)
+    if "scope" in data and what not in _SCOPED:
+        raise fail(f"scope is only for {', '.join(_SCOPED)}")
+    if not isinstance(scope, str) or ("scope" in data and not scope):
+        raise fail(f"scope has to be a kind or {ALL}, not {scope!r}")
+    if "code" in data and what != REFUSE:
+        raise fail(f"code is only for {REFUSE}")
+    if "code" in data and (code not in CODES or isinstance(code, bool)):
+        raise fail(f"code has to be one of {', '.join(map(str, CODES))}, not {code!r}")
+    return scope, code
 
 
 def _point(data: object, fail: Callable[[str], KemuError]) -> Point:

@@ -1,173 +1,341 @@
 """Which perturbations are worth a trial, from what the controllers did in the reference.
 
-A write is worth a crash, a lost answer and, if it compares versions, a conflict. A change that a controller was told of
-is worth something where it wrote thereupon: otherwise whether and when it sees the change makes no difference.
+A write is worth a crash, a lost answer, a refusal and, if it compares versions, a conflict. A change that a controller
+was told of is worth something where it wrote thereupon (:mod:`kemu.lab.hunt.impacts`): otherwise whether and when it
+sees the change makes no difference. Points that are alike (the pods of one StatefulSet) are tried twice, the first and
+the last one. What finds most comes first: old views of what is deleted or made smaller, and crashes between two writes.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, zip_longest
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TypeVar
 
-from kemu.lab.hunt.courses import Change, Course, Notice, Write, manifest
-from kemu.lab.hunt.perturbations import CONFLICT, CRASH, DELAY, EXPIRE, FREEZE, HIDE, LOSE, Perturbation, Plan, Point
+from kemu.lab.hunt.courses import Change, Write
+from kemu.lab.hunt.impacts import Analysis, Impact
+from kemu.lab.hunt.perturbations import (
+    ALL,
+    CONFLICT,
+    CRASH,
+    DELAY,
+    END,
+    EXPIRE,
+    FREEZE,
+    HIDE,
+    KINDS,
+    LAG,
+    LOSE,
+    OUTAGE,
+    PAUSE,
+    REFUSE,
+    SLOW,
+    Perturbation,
+    Plan,
+    Point,
+)
 from kemu.lab.hunt.trials import Outcome
 
 _WRITES_OF_ONE = 4
 """Writes of a controller to one object that are perturbed: the first ones, and the last one."""
 _RESTARTS = 3
 """Moments at which a controller is started again to see one old state."""
-_REACTION_NS = 3_000_000_000
-"""Virtual time within which a write follows from what a controller was told."""
-_NOT_POINTS = frozenset(("Event", "Lease"))
+_ALIKE = 2
+"""Of points that are alike."""
+_MEET_NS = 5_000_000_000
+"""Virtual time in which changes of two kinds can overtake each other."""
+_PAIRS = 40
+_TURNS = {
+    FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0,
+    DELAY: 1, REFUSE: 1, END: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
+}  # fmt: skip
+"""In which turn the first one of each kind comes; they are in the order of their promise."""
+
+_T = TypeVar("_T")
+Ranked = tuple[int, Perturbation]
+"""The lower the number, the greater the promise."""
 
 
-def plans(reference: Outcome) -> list[Plan]:
-    """By kind in turns, so that a hunt that is cut short has tried some of each."""
-    course = reference.course
-    writes = [one for one in course.writes if one.time_ns >= reference.begun_ns and _counts(course, one)]
-    kinds: list[list[Perturbation]] = [
-        list(_of_writes(course, writes, CRASH)),
-        list(_freezes(course, writes, reference.begun_ns)),
-        list(_hides(course, writes, reference.begun_ns)),
-        list(_of_writes(course, writes, CONFLICT)),
-        list(_of_writes(course, writes, LOSE)),
-        list(_of_kinds(course, writes, reference.begun_ns)),
-    ]
-    found = [one for one in chain.from_iterable(zip_longest(*kinds)) if one is not None]
-    return [(one,) for one in dict.fromkeys(found)]
+def plans(reference: Outcome, *, pairs: bool = False) -> list[Plan]:
+    """Kinds in turns, of each the most promising ones first, so that a hunt that is cut short has tried what finds
+    most. ``pairs``: thereafter two at once, too."""
+    analysis = Analysis(reference)
+    found: list[tuple[int, int, Perturbation]] = []
+    order = list(_TURNS)
+    for what, chosen in _singles(analysis).items():
+        chosen = sorted(chosen, key=lambda each: each[0])
+        for turn, one in enumerate(dict.fromkeys(one for _, one in chosen)):
+            found.append((turn + _TURNS[what], order.index(what), one))
+    singles: list[Plan] = [(one,) for _, _, one in sorted(found, key=lambda each: each[:2])]
+    return [*singles, *(_pairs(analysis) if pairs else ())]
+
+
+def every(reference: Outcome) -> Iterator[Plan]:
+    """All that there would be without a thought: each perturbation at each point, each old state at each later time."""
+    analysis = Analysis(reference)
+    controllers = dict.fromkeys(one.controller for one in analysis.writes)
+    changes = [one for own in analysis.changes.values() for one in own]
+    for write in analysis.writes:
+        at = _point(analysis, write.key, write.nth)
+        for what in (CRASH, LOSE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
+            yield (Perturbation(what, write.controller, at),)
+    for controller in controllers:
+        for change in changes:
+            at = _point(analysis, change.key, change.nth)
+            for what in (HIDE, EXPIRE, END, DELAY):
+                yield (Perturbation(what, controller, at),)
+            for scope in ("", ALL):
+                yield (Perturbation(LAG, controller, at, scope=scope),)
+                for later in changes:
+                    if later.revision > change.revision:
+                        moment = _point(analysis, later.key, later.nth)
+                        yield (Perturbation(FREEZE, controller, at, moment, scope=scope),)
 
 
 def brute_force(reference: Outcome) -> int:
-    """How many there would be without a thought: each perturbation at each point, each old state at each later time."""
-    course = reference.course
-    writes = [one for one in course.writes if one.time_ns >= reference.begun_ns]
-    changes = [one for one in course.changes if one.time_ns >= reference.begun_ns]
-    controllers = len({one.controller for one in writes})
-    return 3 * len(writes) + controllers * (len(changes) * (len(changes) - 1) // 2 + 3 * len(changes))
+    """How many :func:`every` has."""
+    return sum(1 for _ in every(reference))
 
 
-def _counts(course: Course, write: Write) -> bool:
-    return write.status < 300 and course.named(write.key).kind not in _NOT_POINTS
+_COMPARING = ("update", "patch")
+"""Verbs that meet conflicts."""
 
 
-def _point(course: Course, key: str, nth: int) -> Point:
-    named = course.named(key)
-    return Point(named.kind, named.name, named.namespace, nth)
-
-
-def _of_writes(course: Course, writes: Sequence[Write], what: str) -> Iterator[Perturbation]:
-    by_object: dict[tuple[str, str], list[Write]] = defaultdict(list)
-    for write in writes:
-        if what != CONFLICT or write.verb in ("update", "patch"):
-            by_object[write.controller, write.key].append(write)
-    for (controller, key), alike in by_object.items():
-        chosen = alike if len(alike) <= _WRITES_OF_ONE else [*alike[: _WRITES_OF_ONE - 1], alike[-1]]
-        for write in chosen:
-            yield Perturbation(what, controller, _point(course, key, write.nth))
-
-
-def _effective(course: Course, writes: Sequence[Write], since_ns: int) -> Iterator[tuple[Notice, list[Write]]]:
-    """What controllers were told of, with the writes that followed."""
-    for notice in course.notices:
-        if notice.time_ns < since_ns or course.named(notice.key).kind in _NOT_POINTS:
-            continue
-        followed = [
-            write
-            for write in writes
-            if write.controller == notice.controller and 0 <= write.time_ns - notice.time_ns <= _REACTION_NS
-        ]
-        if followed:
-            yield notice, followed
-
-
-def _changes_of(course: Course, since_ns: int) -> dict[str, list[Change]]:
-    found: dict[str, list[Change]] = defaultdict(list)
-    for change in course.changes:
-        if change.time_ns >= since_ns:
-            found[change.key].append(change)
+def _singles(analysis: Analysis) -> dict[str, list[Ranked]]:
+    found: dict[str, list[Ranked]] = {what: [] for what in KINDS}
+    for rank, one in (*_of_writes(analysis), *_freezes(analysis), *_of_impacts(analysis), *_delays(analysis)):
+        found[one.what].append((rank, one))
     return found
 
 
-def _freezes(course: Course, writes: Sequence[Write], since_ns: int) -> Iterator[Perturbation]:
-    """An old state that made the controller write, seen again when what it wrote then has changed once more."""
-    changes = _changes_of(course, since_ns)
-    for notice, followed in _effective(course, writes, since_ns):
-        at = next((one for one in changes[notice.key] if one.revision == notice.revision), None)
-        if at is None or at.value is None or not _is_telling(at, changes[notice.key]):
-            continue
-        touched = dict.fromkeys([notice.key, *(write.key for write in followed)])
-        moments = [
-            later
-            for key in touched
-            for later in changes.get(key, ())
-            if later.revision > followed[0].revision and later.revision > at.revision
+def _point(analysis: Analysis, key: str, nth: int) -> Point:
+    named = analysis.course.named(key)
+    return Point(named.kind, named.name, named.namespace, nth)
+
+
+def _few(found: Iterable[_T], alike: Callable[[_T], Hashable], most: int = _ALIKE) -> list[_T]:
+    """Of those that are alike the first ones, and the last one."""
+    groups: dict[Hashable, list[_T]] = defaultdict(list)
+    for one in found:
+        groups[alike(one)].append(one)
+    return [one for own in groups.values() for one in (own if len(own) <= most else [*own[: most - 1], own[-1]])]
+
+
+# At writes
+
+
+def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
+    chosen = _few(analysis.writes, lambda one: (one.controller, one.key), _WRITES_OF_ONE)
+    chosen = _few(chosen, lambda one: (one.controller, one.verb, analysis.role(one.key), one.nth))
+    kinds = set[tuple[str, str]]()
+    refused = set[Hashable]()
+    for write in chosen:
+        at = _point(analysis, write.key, write.nth)
+        spell = [
+            one
+            for one in analysis.writes
+            if one.controller == write.controller and _is_within(one, analysis.spell_of(write))
         ]
-        # Objects that come anew first, then the latest moments.
-        moments.sort(key=lambda one: (not one.is_new, -one.revision))
-        for moment in moments[:_RESTARTS]:
-            yield Perturbation(
-                FREEZE,
-                notice.controller,
-                _point(course, at.key, at.nth),
-                _point(course, moment.key, moment.nth),
-            )
+        # Between two writes something is half done.
+        rank = 0 if write is not spell[-1] else 2
+        rank += 0 if write.verb in ("create", "delete") else 1
+        yield rank, Perturbation(CRASH, write.controller, at)
+        yield rank, Perturbation(LOSE, write.controller, at)
+        if write.verb in _COMPARING:
+            yield int(write.verb == "patch"), Perturbation(CONFLICT, write.controller, at)
+        alike = write.controller, write.verb, analysis.role(write.key)
+        if alike not in refused:
+            refused.add(alike)
+            yield int(write is spell[0]), Perturbation(REFUSE, write.controller, at)
+            if write is not spell[-1]:
+                yield rank, Perturbation(OUTAGE, write.controller, at)
+            if _others_go_on(analysis, write):
+                yield rank, Perturbation(PAUSE, write.controller, at)
+        kind = write.controller, at.kind
+        if kind not in kinds:
+            kinds.add(kind)
+            yield int(write.verb != "create"), Perturbation(SLOW, write.controller, at)
 
 
-def _hides(course: Course, writes: Sequence[Write], since_ns: int) -> Iterator[Perturbation]:
-    """A state that made the controller write, and that did not last."""
-    changes = _changes_of(course, since_ns)
-    written = {(each.controller, each.key, _made(changes, each)) for each in writes}
-    for notice, _ in _effective(course, writes, since_ns):
-        own = changes[notice.key]
-        at = next((place for place, one in enumerate(own) if one.revision == notice.revision), None)
-        if at is None or at + 1 >= len(own) or not _is_telling(own[at], own):
-            continue
-        # What the controller itself has changed thereupon would not have come without it.
-        if (notice.controller, notice.key, own[at + 1].revision) not in written:
-            yield Perturbation(HIDE, notice.controller, _point(course, notice.key, own[at].nth))
+def _is_within(write: Write, spell: tuple[int, int]) -> bool:
+    return spell[0] <= write.time_ns <= spell[1]
 
 
-def _made(changes: Mapping[str, Sequence[Change]], write: Write) -> int:
-    """The revision that a write has made."""
-    return max((one.revision for one in changes.get(write.key, ()) if one.revision <= write.revision), default=0)
-
-
-def _is_telling(change: Change, own: Sequence[Change]) -> bool:
-    """Whether more than the status has changed, or the object is going."""
-    if change.is_new or change.value is None:
-        return True
-    before = next((one for one in reversed(own) if one.revision < change.revision), None)
-    if before is None or before.value is None:
-        return True
-    now, was = manifest(change.key, change.value), manifest(before.key, before.value)
-    return (
-        any(
-            now["metadata"].get(key) != was["metadata"].get(key)
-            for key in ("generation", "deletionTimestamp", "finalizers", "labels", "annotations")
-        )
-        or any(now.get(key) != was.get(key) for key in ("spec", "data"))
-        or _ready(now) != _ready(was)
+def _others_go_on(analysis: Analysis, write: Write) -> bool:
+    """Whether the controller is told something that it has not done, while it would be cut off."""
+    own = {(one.key, made.revision) for one in analysis.writes if (made := analysis.made(one)) is not None}
+    return any(
+        0 < one.time_ns - write.time_ns < 20_000_000_000 and (one.key, one.revision) not in own
+        for one in analysis.notices
+        if one.controller == write.controller
     )
 
 
-def _ready(found: object) -> object:
-    """What controllers wait for in a status."""
-    status = found.get("status", {}) if isinstance(found, dict) else {}
-    conditions = [(one.get("type"), one.get("status")) for one in status.get("conditions", ())]
-    return conditions, status.get("phase"), status.get("readyReplicas"), status.get("replicas")
+# At changes
 
 
-def _of_kinds(course: Course, writes: Sequence[Write], since_ns: int) -> Iterator[Perturbation]:
-    """Each kind of which news make the controller write: watches that end, and events that come late."""
-    seen = set[tuple[str, str]]()
-    for notice, _ in _effective(course, writes, since_ns):
-        kind = course.named(notice.key).kind
-        if (notice.controller, kind) in seen:
-            continue
-        change = next((one for one in course.changes if (one.key, one.revision) == (notice.key, notice.revision)), None)
+def _signature(analysis: Analysis, impact: Impact) -> Hashable:
+    """The same for impacts that are alike."""
+    written = frozenset((one.verb, analysis.role(one.key)) for one in impact.writes)
+    notice = impact.notice
+    return notice.controller, analysis.role(notice.key), notice.what, impact.paths, impact.is_end, written
+
+
+def _chosen(analysis: Analysis) -> list[Impact]:
+    return _few(analysis.impacts, lambda one: _signature(analysis, one))
+
+
+def _rank(impact: Impact) -> int:
+    if impact.is_end:
+        return 0 if any(one.verb == "delete" for one in impact.writes) else 1
+    return 2 if any(one.verb in ("create", "delete") for one in impact.writes) else 3
+
+
+def _freezes(analysis: Analysis) -> Iterator[Ranked]:
+    """An old state that made the controller write, seen again when what it wrote then has changed once more."""
+    for impact in _chosen(analysis):
+        at = impact.change
+        first = impact.writes[0].revision
+        touched = dict.fromkeys([at.key, *(write.key for write in impact.writes)])
+        moments = [
+            later
+            for key in touched
+            for later in analysis.changes.get(key, ())
+            if later.revision > first and later.revision > at.revision
+        ]
+        deleted = {one.key for one in impact.writes if one.verb == "delete"}
+        # What was deleted and comes anew first, then all that comes anew, then the latest moments.
+        moments.sort(key=lambda one: (not (one.is_new and one.key in deleted), not one.is_new, -one.revision))
+        point = _point(analysis, at.key, at.nth)
+        for place, moment in enumerate(moments[:_RESTARTS]):
+            when = _point(analysis, moment.key, moment.nth)
+            rank = _rank(impact) if moment.is_new else _rank(impact) + 1
+            yield rank, Perturbation(FREEZE, impact.notice.controller, point, when)
+            if not place and _rank(impact) <= 1:
+                yield rank + 1, Perturbation(FREEZE, impact.notice.controller, point, when, scope=ALL)
+
+
+def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
+    seen = set[Hashable]()
+    written = {(one.controller, one.key, made.revision) for one in analysis.writes if (made := analysis.made(one))}
+    for impact in _chosen(analysis):
+        controller, at = impact.notice.controller, impact.change
+        kind = analysis.kind(at.key)
+        point = _point(analysis, at.key, at.nth)
+        # What the controller itself has changed thereupon would not have come without it.
+        after = next((one for one in analysis.changes[at.key] if one.revision > at.revision), None)
+        if after is not None and (controller, at.key, after.revision) not in written:
+            yield _rank(impact), Perturbation(HIDE, controller, point)
+        if (controller, kind, END) not in seen:
+            seen.add((controller, kind, END))
+            yield 0, Perturbation(END, controller, point)
+        if (controller, kind, EXPIRE, impact.is_end) not in seen:
+            seen.add((controller, kind, EXPIRE, impact.is_end))
+            yield 1 - int(impact.is_end), Perturbation(EXPIRE, controller, point)
+        if (controller, kind, LAG, impact.is_end) not in seen:
+            seen.add((controller, kind, LAG, impact.is_end))
+            yield 1 + _rank(impact), Perturbation(LAG, controller, point)
+            if impact.is_end:
+                yield 2, Perturbation(LAG, controller, point, scope=ALL)
+    yield from _own_lags(analysis)
+
+
+def _own_lags(analysis: Analysis) -> Iterator[Ranked]:
+    """It does not see what it has created or deleted itself, while it is told of other things."""
+    told = {(one.controller, one.key) for one in analysis.notices}
+    made = [
+        one
+        for one in analysis.writes
+        if one.verb in ("create", "delete") and (one.controller, one.key) in told and _others_go_on(analysis, one)
+    ]
+    for write in _few(made, lambda one: (one.controller, one.verb, analysis.role(one.key)), 1):
+        change = analysis.made(write)
         if change is not None:
-            seen.add((notice.controller, kind))
-            for what in (EXPIRE, DELAY):
-                yield Perturbation(what, notice.controller, _point(course, notice.key, change.nth))
+            yield 0, Perturbation(LAG, write.controller, _point(analysis, change.key, change.nth))
+
+
+def _delays(analysis: Analysis) -> Iterator[Ranked]:
+    """Kinds that come late: each where a change of it is followed by one of another kind, and both make it write."""
+    seen = set[Hashable]()
+    impacts = analysis.impacts
+    for place, impact in enumerate(impacts):
+        controller, kind = impact.notice.controller, analysis.kind(impact.change.key)
+        point = _point(analysis, impact.change.key, impact.change.nth)
+        for other in impacts[place + 1 :]:
+            if other.notice.time_ns - impact.notice.time_ns > _MEET_NS:
+                break
+            overtakes = analysis.kind(other.change.key)
+            pair = controller, kind, overtakes
+            if overtakes != kind and other.notice.controller == controller and pair not in seen:
+                seen.add(pair)
+                yield _rank(impact), Perturbation(DELAY, controller, point)
+                break
+        if (controller, kind) not in seen:
+            seen.add((controller, kind))
+            yield 4, Perturbation(DELAY, controller, point)
+
+
+# Two at once
+
+
+def _pairs(analysis: Analysis) -> list[Plan]:
+    """The first one changes what the controller sees or how it gets on, the second one ends it in what follows."""
+    found: list[tuple[int, Plan]] = []
+    counts: dict[tuple[str, str], list[Write]] = defaultdict(list)
+    for write in analysis.writes:
+        counts[write.controller, write.key].append(write)
+
+    def crash(write: Write, later: int = 0) -> Perturbation:
+        return Perturbation(CRASH, write.controller, _point(analysis, write.key, write.nth + later))
+
+    for rank, one in (*_freezes(analysis), *_of_impacts(analysis), *_of_writes(analysis)):
+        what = one.what
+        if what in (CONFLICT, REFUSE):
+            again = Perturbation(CRASH, one.controller, Point(*_astuple(one.at), one.at.nth + 1))
+            found.append((rank + 1, (one, again)))
+        elif what in (HIDE, LAG):
+            key = analysis.course.key(one.at.subject)
+            skip = 1 if what == HIDE else 0
+            follow = next(
+                (
+                    each
+                    for each in analysis.impacts
+                    if each.change.key == key
+                    and each.change.nth == one.at.nth + skip
+                    and each.notice.controller == one.controller
+                ),
+                None,
+            )
+            if follow is not None:
+                found.append((rank, (one, crash(follow.writes[0]))))
+        elif what == FREEZE and one.restart_at is not None:
+            impact = _impact_at(analysis, one)
+            moment = _change_at(analysis, one.restart_at)
+            if impact is not None and moment is not None:
+                key = impact.writes[0].key
+                before = [each for each in counts[one.controller, key] if each.revision <= moment.revision]
+                if before:
+                    found.append((rank, (one, crash(before[-1], 1))))
+    found.sort(key=lambda each: each[0])
+    return list(dict.fromkeys(plan for _, plan in found))[:_PAIRS]
+
+
+def _astuple(at: Point) -> tuple[str, str, str]:
+    return at.kind, at.name, at.namespace
+
+
+def _impact_at(analysis: Analysis, one: Perturbation) -> Impact | None:
+    key = analysis.course.key(one.at.subject)
+    return next(
+        (
+            each
+            for each in analysis.impacts
+            if (each.change.key, each.change.nth, each.notice.controller) == (key, one.at.nth, one.controller)
+        ),
+        None,
+    )
+
+
+def _change_at(analysis: Analysis, at: Point) -> Change | None:
+    key = analysis.course.key(at.subject)
+    return next((each for each in analysis.changes.get(key, ()) if each.nth == at.nth), None)

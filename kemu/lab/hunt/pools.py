@@ -157,7 +157,7 @@ class Pool:
         (self._later if later else self._first).append(asked)
         return asked
 
-    def result(self, asked: Asked) -> Any:  # noqa: ANN401  # what then made of it
+    def result(self, asked: Asked) -> Any:  # what then made of it
         """Waits for it. Raises what the trial raised, :class:`LostTrial`, and :class:`NotBegun`."""
         while not asked.is_done:
             if asked in self._later and not self._may_begin() and not self._under_way:

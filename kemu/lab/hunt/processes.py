@@ -12,13 +12,21 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kemu.errors import KemuError
+from kemu.lab.hunt.outputs import Output
 from kemu.lab.hunt.projects import Controller
 from kemu.lab.hunt.waits import Waits
 from kemu.runtime.real import programs
 
 _END_S = 2.0
 """Real time in which the last words of a controller come."""
+<<<<<<< HEAD
 _PANIC = re.compile(r"^(panic: |fatal error: |Traceback \(most recent call last\)|Exception in thread )")
+||||||| merged common ancestors
+_AT_WORK = ("R", "D")
+_PANIC = re.compile(r"^(panic: |fatal error: |Traceback \(most recent call last\)|Exception in thread )")
+=======
+_AT_WORK = ("R", "D")
+>>>>>>> sievea
 
 
 class Process:
@@ -40,6 +48,8 @@ class Process:
         self.starts = 0
         self.crashes: list[str] = []
         """What it said before it ended by itself, or how it ended."""
+        self.panics: list[str] = []
+        """Of those that it survived, too."""
         self._wanted = False
 
     def start(self, timers: socket.socket | None = None) -> None:
@@ -62,8 +72,22 @@ class Process:
                 text=True,
                 errors="replace",
                 start_new_session=True,
-                preexec_fn=programs.end_with_parent,
+<<<<<<< HEAD
+||||||| merged common ancestors
+<<<<<<<<< Temporary merge branch 1
                 pass_fds=passed,
+||||||||| d3e8871f
+=========
+=======
+                pass_fds=passed,
+>>>>>>> sievea
+                preexec_fn=programs.end_with_parent,
+<<<<<<< HEAD
+                pass_fds=passed,
+||||||| merged common ancestors
+>>>>>>>>> Temporary merge branch 2
+=======
+>>>>>>> sievea
             )
         except OSError as error:
             raise KemuError(f"{command[0]}: {error.strerror or error}") from None
@@ -109,18 +133,21 @@ class Process:
     def _read(self, child: subprocess.Popen[str]) -> None:
         assert child.stdout is not None
         wanted = re.compile(self.controller.ready) if self.controller.ready else None
-        told, panic = wanted is None, ""
+        told, said = wanted is None, Output()
         with child.stdout, self._output.open("a") as kept:
             for line in child.stdout:
                 kept.write(line)
                 kept.flush()
-                panic = panic or (line.strip() if _PANIC.match(line) else "")
+                if child is self._child and self._wanted:
+                    said.take(line)
                 if not told and wanted is not None and wanted.search(line):
                     told = True
                     self._ready()
         code = child.wait()
+        self.panics += said.panics
         if child is self._child and self._wanted:
-            self.crashes.append(panic or f"it ended by itself, with exit code {code}")
+            why = next(iter(said.panics), said.last_error)
+            self.crashes.append(why or f"it ended by itself, with exit code {code}")
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:

@@ -47,6 +47,8 @@ T = TypeVar("T")
 KIND = "Hunt"
 WITHIN_S = 300.0
 """Virtual time in which what a step waits for has to come about."""
+STABLE_S = 20.0
+"""Virtual time before the end in which nothing may change any more."""
 READY_S = 30.0
 """Real time in which a controller has to be ready."""
 
@@ -147,6 +149,7 @@ _HUNT = Record(
             "Fields whose values say nothing.",
         ),
         "settle": Key(POSITIVE_SECONDS, "Real time without a word after which controllers have reacted; 20ms."),
+        "stable": Key(SECONDS, "Virtual time before the end in which nothing may change any more; 20s."),
         "rest": Key(SECONDS, "Virtual time after the last step until the end; 2m."),
     }
 )
@@ -240,6 +243,7 @@ class Project:
     ignored: tuple[Ignored, ...] = ()
     settle_s: float = 0.02
     rest_s: float = 120.0
+    stable_s: float = STABLE_S
 
     @property
     def here(self) -> Path:
@@ -300,6 +304,7 @@ class _Loading:
             tuple(Ignored(each["path"], each.get("kind", "")) for each in spec.get("ignore", ())),
             spec.get("settle", 0.02),
             spec.get("rest", 120.0),
+            spec.get("stable", min(STABLE_S, spec.get("rest", STABLE_S))),
         )
 
     def _manifests(self, stated: Sequence[str]) -> list[Path]:

@@ -14,7 +14,7 @@ from typing import Self
 
 from kemu.lab.exploration.processes.tasks import Executor
 from kemu.lab.exploration.workers import Inline, Workers
-from kemu.lab.hunt import findings, planning, pools
+from kemu.lab.hunt import findings, oracles, planning, pools
 from kemu.lab.hunt.coverage import Coverage, why_not
 from kemu.lab.hunt.findings import Finding
 from kemu.lab.hunt.oracles import Reference, Symptom, Unsettled
@@ -87,6 +87,8 @@ class Hunt:
         self._references: dict[tuple[int, ...], Reference] = {}
         """By the places of the steps."""
         self.findings: list[Finding] = []
+        self.costs: dict[tuple[tuple[str, str], tuple[str, ...]], tuple[Symptom, list[Plan]]] = {}
+        """What went right in the end, with more work than in the reference: of each sort the first, and its plans."""
         self.progress = Progress(0)
         self.coverage = Coverage()
         self.brute_force = 0
@@ -111,7 +113,9 @@ class Hunt:
         if known is not None:
             return known
         asked = [self._pool.ask(steps, ()) for _ in range(REFERENCES)]
-        found = Reference([self._pool.result(one) for one in asked], self._project.ignored, steps)
+        found = Reference(
+            [self._pool.result(one) for one in asked], self._project.ignored, steps, self._project.stable_s
+        )
         if found.problems:
             raise Unsettled("without any perturbation: " + "; ".join(found.problems))
         if len(self._references) < _MOST_REFERENCES:
@@ -129,12 +133,15 @@ class Hunt:
 
         def judge(plan: Plan, outcome: Outcome) -> _Verdict:
             """Within the pool, as soon as it has come to its end."""
-            symptoms = reference.symptoms(outcome) if outcome.struck else []
+            found = reference.symptoms(outcome) if outcome.struck else []
+            symptoms = oracles.bugs(found)
+            if not symptoms:
+                self._note_costs(plan, found)
             progress.done += 1
             progress.not_struck += not outcome.struck
             self.coverage.take(plan, outcome.struck, bool(symptoms))
             self._on_progress(progress)
-            return _Verdict(outcome.struck, symptoms, "" if outcome.struck else why_not(plan, outcome))
+            return _Verdict(outcome.struck, found if symptoms else [], "" if outcome.struck else why_not(plan, outcome))
 
         until = progress.begun + self._real_s
         self._pool.limit(lambda: time.monotonic() <= until)
@@ -158,7 +165,7 @@ class Hunt:
                 yield finding
 
     def _consider(self, reference: Reference, plan: Plan, symptoms: list[Symptom]) -> Finding | None:
-        signatures = {each.signature for each in symptoms}
+        signatures = {each.signature for each in oracles.bugs(symptoms)}
         for known in self.findings:
             if signatures <= {each.signature for each in known.symptoms} and _kinds(plan) == _kinds(known.plan):
                 known.alike.append(plan)
@@ -179,6 +186,11 @@ class Hunt:
         self.progress.found += 1
         self._on_progress(self.progress)
         return finding
+
+    def _note_costs(self, plan: Plan, costs: Sequence[Symptom]) -> None:
+        for cost in costs:
+            place = cost.signature, tuple(_kinds(plan))
+            self.costs.setdefault(place, (cost, []))[1].append(plan)
 
     def again(self, plan: Plan, steps: Sequence[Step], times: int) -> list[tuple[bool, list[Symptom]]]:
         """What goes wrong in each of so many trials with a plan, and whether the plan came about."""

@@ -27,6 +27,10 @@ def text(project: Project, hunt: Hunt) -> str:
         place = f"{finding.id}/finding.md"
         lines.append(f"* [{finding.id}]({place}): {finding.symptoms[0].text}. {perturbations.shown(finding.plan)}:")
         lines.append(f"  {finding.often}, in {len(finding.steps)} steps")
+    if hunt.costs:
+        lines += ["", "## Costs", "", "No bugs: it comes right in the end, with more work.", ""]
+        for cost, plans in hunt.costs.values():
+            lines.append(f"* {cost.text}. {perturbations.shown(plans[0])}{_more(len(plans) - 1)}")
     lines += ["", "## Coverage", "", f"Each cell: {LEGEND}.", ""]
     lines += [f"    {line}".rstrip() for line in coverage.table(hunt.coverage, 120)]
     for title, found in (
@@ -49,9 +53,18 @@ def lines(hunt: Hunt, width: int) -> list[str]:
     """The coverage, for a terminal of such a width."""
     found = [f"Covered, {LEGEND} ({hunt.brute_force} without a thought):"]
     found += [f"  {line}".rstrip() for line in coverage.table(hunt.coverage, width - 2)]
+    if hunt.costs:
+        found.append("Costs: right in the end, with more work than in the reference:")
+        shown = [f"{cost.text}: {perturbations.shown(plans[0])}" for cost, plans in hunt.costs.values()]
+        found += [f"  {line}" for line in shown[:_MOST_LINES]]
+        found += [f"  and {len(shown) - _MOST_LINES} more, in {FILE}"] * (len(shown) > _MOST_LINES)
     for title, plans in (("Never came about:", hunt.coverage.missed), ("Not tried to the end:", hunt.coverage.lost)):
         if plans:
             found.append(title)
             found += [f"  {perturbations.shown(plan)}: {why}" for plan, why in plans[:_MOST_LINES]]
             found += [f"  and {len(plans) - _MOST_LINES} more, in {FILE}"] * (len(plans) > _MOST_LINES)
     return found
+
+
+def _more(count: int) -> str:
+    return f"; and after {count} more plan{'s' * (count > 1)}" if count else ""

@@ -23,7 +23,7 @@ from kemu.emulated.objects import custom_kinds, identities, resources
 from kemu.errors import KemuError
 from kemu.lab.hunt import projects
 from kemu.lab.hunt.alarms import Alarms
-from kemu.lab.hunt.courses import Change, Course
+from kemu.lab.hunt.courses import Change, Course, Start
 from kemu.lab.hunt.interceptors import Interceptor
 from kemu.lab.hunt.perturbations import Perturbation
 from kemu.lab.hunt.processes import Process
@@ -55,9 +55,11 @@ class Outcome:
     refused: dict[int, str] = field(default_factory=dict)
     """What the API server said to steps that it refused, by their places."""
     crashes: dict[str, list[str]] = field(default_factory=dict)
-    """Of controllers that ended by themselves, or never were ready."""
+    """Of controllers that ended by themselves, panicked, or never were ready."""
     failed: list[str] = field(default_factory=list)
     """Properties that do not hold."""
+    is_stale: bool = False
+    """For a while the controller saw what was old."""
     struck: bool = True
     """All perturbations came about."""
     real_s: float = 0.0
@@ -106,7 +108,7 @@ class Trial:
         self._folder = folder
         self._steps = steps
         self._course = Course()
-        self._outcome = Outcome(folder, self._course)
+        self._outcome = Outcome(folder, self._course, is_stale=any(one.makes_old for one in perturbations))
         self.strikes = Strikes(perturbations, self._course, self)
         self._processes: dict[str, Process] = {}
         self._ready: dict[str, threading.Event] = {}
@@ -152,8 +154,8 @@ class Trial:
                 process.stop()
             result = running.end()
         for name, process in self._processes.items():
-            if process.crashes:
-                outcome.crashes.setdefault(name, []).extend(process.crashes)
+            if process.crashes or process.panics:
+                outcome.crashes[name] = list(dict.fromkeys([*process.crashes, *process.panics]))
         outcome.failed = [one["id"] for one in result.verdict["expectations"] if one["holds"] is False]
         outcome.struck = self.strikes.all_came
         outcome.real_s = time.monotonic() - begun
@@ -254,6 +256,7 @@ class Trial:
         self._session.driver.restless_s = RESTLESS_S
         self._interceptor.deaf.discard(name)
         alarms = Alarms(self._session.driver, EPOCH_UNIX_S)
+        self._course.starts.append(Start(self._session.driver.now_ns(), name))
         try:
             self._processes[name].start(alarms.there)
         except KemuError as error:
@@ -319,6 +322,18 @@ class Trial:
         loop = self._session.loop_outside
         assert loop is not None
         self._soon(lambda: self._tasks.append(loop.create_task(wait())))
+
+    def hold(self, what: str, real_s: float) -> None:
+        """Time waits for something, in words, until it is released, or so much real time has passed."""
+        loop, driver = self._session.loop_outside, self._session.driver
+        assert loop is not None
+        assert driver is not None
+        driver.hold(what)
+        loop.call_later(real_s, driver.release, what)
+
+    def release(self, what: str) -> None:
+        if self._session.driver is not None:
+            self._session.driver.release(what)
 
     def _soon(self, call: Callable[[], None]) -> None:
         """Outside of the emulated world, in which an actor may be at work now."""

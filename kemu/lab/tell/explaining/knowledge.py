@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from kemu.emulated.objects import resources
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2
@@ -163,7 +164,7 @@ class Knowledge:
                 continue
             self._heard.setdefault((actor, revision), at)
             for change in self.by_revision.get(revision, ()):
-                if plural_of(change.key) == plural:
+                if resources.plural_of(change.key) == plural:
                     self._told.setdefault((actor, change.key), []).append((at, change, type_))
 
     def writer(self, revision: int) -> str:
@@ -172,7 +173,7 @@ class Knowledge:
 
     def watches(self, actor: str, change: Change) -> bool:
         """Whether the actor asks for such news."""
-        resource = (actor, plural_of(change.key))
+        resource = (actor, resources.plural_of(change.key))
         if resource not in self._lists:
             return False
         only = self._only[resource]
@@ -193,7 +194,7 @@ class Knowledge:
 
     def known(self, actor: str, key: str, at: Moment) -> Change | None:
         """The latest change of the key that the actor knew then; None: it knew no such object."""
-        listed = [revision for when, revision in self._lists.get((actor, plural_of(key)), ()) if when <= at]
+        listed = [revision for when, revision in self._lists.get((actor, resources.plural_of(key)), ()) if when <= at]
         told = [change for when, change, _ in self._told.get((actor, key), ()) if when <= at]
         latest = told[-1] if told else None
         if listed:
@@ -235,10 +236,6 @@ def _one_node(field_selector: str) -> str:
     """The node in the selectors that kubelets use."""
     field, _, value = field_selector.partition("=")
     return value if field in ("metadata.name", "spec.nodeName") and "," not in value else ""
-
-
-def plural_of(key: str) -> str:
-    return key.split("/", 3)[2]
 
 
 def told(change: Change) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kemu.emulated.objects import resources
 from kemu.emulated.objects.plain import Json
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.tell.explaining import knowledge
@@ -192,7 +193,7 @@ class StepMaker:
         writer = self._known.writer(change.revision)
         who = self._names.actor(writer) if writer else "somebody"
         verb = "removed" if change.value is None else "created" if change.before is None else "changed"
-        text = f"{who} {verb} {knowledge.plural_of(change.key)}/{change.name} (revision {change.revision})"
+        text = f"{who} {verb} {resources.plural_of(change.key)}/{change.name} (revision {change.revision})"
         key = change.key.removeprefix(PODS) if change.key.startswith(PODS) else ""
         short = f"writes {change.name}"
         return Step(change.at, writer or "store", "write", text, short, OUTCOME, key, change=change)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from kemu.emulated.objects import resources
 from kemu.lab.tell.explaining import knowledge
 from kemu.lab.tell.explaining.knowledge import NODES, PODS, Change, Knowledge, Moment, PodState
 from kemu.lab.tell.explaining.names import Names
@@ -210,7 +211,7 @@ class Telling:
             return ""
         plural = news.watch.partition("#")[0]
         changes = [change for revision in news.revs for change in self.known.by_revision.get(revision, ())]
-        told = [change for change in changes if knowledge.plural_of(change.key) == plural and knowledge.told(change)]
+        told = [change for change in changes if resources.plural_of(change.key) == plural and knowledge.told(change)]
         clauses = dict.fromkeys(map(self.changed, told))
         return f"{self.names.actor(event.actor)} hears that {listed(clauses)}" if clauses else ""
 

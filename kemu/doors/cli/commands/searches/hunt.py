@@ -131,20 +131,22 @@ def _search(hunt: Hunt, project: Project, options: argparse.Namespace, out: Path
 
 def _once(hunt: Hunt, project: Project, options: argparse.Namespace) -> int:
     """One plan, a few times."""
-    from kemu.lab.hunt import perturbations, reports
+    from kemu.lab.hunt import oracles, perturbations, reports
 
     plan, steps = reports.read(options.plan or options.again, project)
     shown = perturbations.shown(plan)
     times = options.repeat or (1 if options.again is None else _AGAIN)
     results = hunt.again(plan, steps, times)
     came = [symptoms for struck, symptoms in results if struck]
-    bad = [symptoms for symptoms in came if symptoms]
+    bad = [symptoms for symptoms in came if oracles.bugs(symptoms)]
+    costs = list(dict.fromkeys(one.text for symptoms in came for one in symptoms if not one.is_bug))
     if options.json:
         data = {
             "perturbation": shown,
             "shown": f"{len(bad)}/{len(results)}",
             "missed": len(results) - len(came),
-            "symptoms": [one.text for one in bad[0]] if bad else [],
+            "symptoms": [one.text for one in oracles.bugs(bad[0])] if bad else [],
+            "costs": costs,
         }
         print(json.dumps(data, ensure_ascii=False))
     else:
@@ -152,7 +154,8 @@ def _once(hunt: Hunt, project: Project, options: argparse.Namespace) -> int:
         if bad:
             print(f"{shown}: still wrong, {len(bad)} of {len(results)} times{missed}: {bad[0][0].text}")
         elif came:
-            print(f"{shown}: right, {len(came)} of {len(results)} times{missed}")
+            more = f", at a cost: {'; '.join(costs)}" if costs else ""
+            print(f"{shown}: right, {len(came)} of {len(results)} times{missed}{more}")
         else:
             print(f"{shown}: never came about in {len(results)} trials")
     if not came:
@@ -180,6 +183,7 @@ def _data(hunt: Hunt, was_interrupted: bool) -> dict[str, Any]:
         "brute_force": hunt.brute_force,
         "interrupted": was_interrupted,
         "findings": [reports.data_of(each) for each in hunt.findings],
+        "costs": [{"text": cost.text, "plans": len(plans)} for cost, plans in hunt.costs.values()],
         "coverage": hunt.coverage.data(),
     }
 

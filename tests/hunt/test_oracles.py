@@ -1,0 +1,293 @@
+"""Each oracle sees the bug that is its own, and nothing in its twin, in courses that were written down by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kemu.lab.hunt.projects import Ignored
+from tests.hunt.recorded import (
+    END_S,
+    OPERATOR,
+    Recording,
+    claim,
+    config,
+    going,
+    owned,
+    pod,
+    reference,
+    stateful,
+    symptoms,
+    widget,
+)
+
+CLAIMED = [{"name": "data", "persistentVolumeClaim": {"claimName": "data-z-2"}}]
+MOUNTED = [{"name": "c", "configMap": {"name": "c"}}]
+
+
+def nothing() -> Recording:
+    return Recording()
+
+
+def claims(replicas: int) -> Recording:
+    """A claim of the third pod goes when so many are wanted, and comes again."""
+    found = Recording()
+    found.put(1, stateful("z", 3))
+    found.put(1, claim("data-z-2"))
+    found.put(2, stateful("z", replicas))
+    found.remove(3, claim("data-z-2"), OPERATOR)
+    found.put(4, stateful("z", 3))
+    found.put(4, claim("data-z-2"))
+    return found
+
+
+def claims_of_pod(is_used: bool) -> Recording:
+    found = Recording()
+    found.put(1, claim("data-z-2"), OPERATOR)
+    found.put(1, pod("a", CLAIMED) if is_used else going(pod("a", CLAIMED)))
+    found.remove(3, claim("data-z-2"), OPERATOR)
+    return found
+
+
+def mounts(is_used: bool) -> Recording:
+    found = Recording()
+    found.put(1, config("c"), OPERATOR)
+    found.put(1, pod("a", MOUNTED if is_used else ()))
+    found.remove(3, config("c"), OPERATOR)
+    return found
+
+
+def twins(is_forced: bool) -> Recording:
+    found = Recording()
+    found.put(1, stateful("z", 1))
+    owners: dict[str, Any] = {"ownerReferences": owned("StatefulSet", "z", "/registry/statefulsets/default/z-1")}
+    found.put(1, pod("z-0", **owners))
+    found.put(2, pod("z-0", node="n", **owners))
+    if not is_forced:
+        ended = pod("z-0", node="n", **owners)
+        ended["status"] = {"phase": "Succeeded"}
+        found.put(3, ended)
+    found.remove(4, pod("z-0"))
+    found.put(4, pod("z-0", **owners))
+    return found
+
+
+def volumes(second: str) -> Recording:
+    """Two pods share a claim, the second on a node."""
+    found = Recording()
+    found.put(1, claim("data-z-2"))
+    for name, node in (("a", "n"), ("b", second)):
+        found.put(2, pod(name, CLAIMED))
+        found.put(3, pod(name, CLAIMED, node))
+    return found
+
+
+def aliens(maker: str) -> Recording:
+    found = Recording()
+    found.put(1, config("theirs"), maker)
+    found.remove(3, config("theirs"), OPERATOR)
+    return found
+
+
+def scaled(by: str) -> Recording:
+    found = Recording()
+    found.put(1, stateful("z", 3))
+    found.put(2, stateful("z", 1), by)
+    found.put(3, stateful("z", 3))
+    return found
+
+
+def orphans(uid: str) -> Recording:
+    found = Recording()
+    found.put(1, widget("w"))
+    found.put(2, config("c", ownerReferences=owned("Widget", "w", uid)))
+    return found
+
+
+def to_and_fro(values: str) -> Recording:
+    found = Recording()
+    for second, value in enumerate(values):
+        found.put(END_S - 30 + second, config("c", {"a": value}), OPERATOR)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("what", "wrong", "right"),
+    [
+        ("claim", lambda: claims(3), lambda: claims(1)),
+        ("claim", lambda: claims_of_pod(True), lambda: claims_of_pod(False)),
+        ("mount", lambda: mounts(True), lambda: mounts(False)),
+        ("twins", lambda: twins(True), lambda: twins(False)),
+        ("twins", lambda: volumes("m"), lambda: volumes("n")),
+        ("alien", lambda: aliens(""), lambda: aliens(OPERATOR)),
+        ("scaled", lambda: scaled(OPERATOR), lambda: scaled("")),
+        ("orphan", lambda: orphans("gone"), lambda: orphans("/registry/widgets.example.com/default/w-1")),
+        ("flapping", lambda: to_and_fro("ababababababab"), lambda: to_and_fro("abcdefghijklmn")),
+    ],
+)
+def test_safety(what: str, wrong: Callable[[], Recording], right: Callable[[], Recording]) -> None:
+    def kinds(found: Recording) -> set[str]:
+        return {one.what for one in symptoms(nothing(), found)}
+
+    assert what in kinds(wrong())
+    assert what not in kinds(right())
+    assert what not in {one.what for one in symptoms(wrong(), wrong())}, "as in the reference"
+
+
+def finalized(waits: bool) -> Recording:
+    """A widget's finalizer deletes a config map that is nobody's."""
+    found = Recording()
+    found.put(1, config("c"), OPERATOR)
+    found.put(1, widget("w", finalizers=["example.com/clean"]))
+    found.put(2, going(widget("w", finalizers=["example.com/clean"])))
+    if waits:
+        found.remove(3, config("c"), OPERATOR)
+    found.remove(4, widget("w"))
+    return found
+
+
+def test_a_finalizer_that_does_not_wait() -> None:
+    found = symptoms(finalized(True), finalized(False))
+    assert [one.what for one in found] == ["finalizer", "surplus"]
+    assert found[0].text == "Widget.example.com w is gone before ConfigMap c is, for which its finalizer had to wait"
+    late = finalized(False)
+    late.remove(5, config("c"), OPERATOR)
+    assert [(one.what, one.is_bug) for one in symptoms(finalized(True), late)] == [("finalizer", False)]
+    assert symptoms(finalized(True), finalized(True)) == []
+
+
+def test_a_stale_view_excuses_what_is_made_good() -> None:
+    """Scaled, as what it saw said, and back again: no controller can avoid that."""
+
+    def bugs(found: Recording, is_stale: bool) -> list[bool]:
+        return [one.is_bug for one in symptoms(scaled(""), found, is_stale=is_stale) if one.what == "scaled"]
+
+    lasting = scaled(OPERATOR)
+    lasting.put(5, stateful("z", 1))
+    assert bugs(scaled(OPERATOR), True) == [False]
+    assert bugs(scaled(OPERATOR), False) == [True]
+    assert bugs(lasting, True) == [True]
+
+
+def written(*values: dict[str, str], at_s: float = 1) -> Recording:
+    found = Recording()
+    for value in values:
+        found.put(at_s, config("c", value), OPERATOR)
+    return found
+
+
+def test_what_is_no_difference() -> None:
+    def with_data(data: dict[str, str], **metadata: object) -> Recording:
+        found = Recording()
+        found.put(1, config("c", data, **metadata))
+        return found
+
+    for before, after in (
+        ({"at": "2026-01-01T00:00:00Z"}, {"at": "2026-01-01T00:00:09.5+02:00"}),
+        ({"text": "since 2026-01-01 00:00:00 UTC"}, {"text": "since 2026-01-01 00:01:00 UTC"}),
+        ({"peer": "http://10.244.0.5:2380"}, {"peer": "http://10.244.1.7:2380"}),
+        ({"id": "0f9be6ae-4b67-4b2b-8c07-2b0d6dbcb3a1"}, {"id": "11111111-4b67-4b2b-8c07-2b0d6dbcb3a1"}),
+        ({"json": '{"a": [1, 2], "uid": "x"}'}, {"json": '{"uid": "y", "a": [2, 1]}'}),
+        ({"config-hash": "0a1b2c3d4e"}, {"config-hash": "99ab2c3d4e"}),
+        ({"seen-revision": "120"}, {"seen-revision": "131"}),
+    ):
+        assert symptoms(with_data(before), with_data(after)) == [], before
+    for before, after in (
+        ({"size": "1"}, {"size": "2"}),
+        ({"version": "13"}, {"version": "12"}),
+        ({"listen": "0.0.0.0"}, {"listen": "127.0.0.1"}),
+        ({"json": '{"a": [1, 2]}'}, {"json": '{"a": [1, 3]}'}),
+    ):
+        assert [one.what for one in symptoms(with_data(before), with_data(after))] == ["different"], before
+
+
+def test_an_old_hash_is_a_difference() -> None:
+    normal, found = written({"config-hash": "aaaa1111"}, {"config-hash": "bbbb2222"}), Recording()
+    found.put(1, config("c", {"config-hash": "aaaa1111"}), OPERATOR)
+    assert [one.what for one in symptoms(normal, found)] == ["different"]
+
+
+def test_random_values_and_names() -> None:
+    """What differs between two references says nothing; how many there are of a name does."""
+
+    def made(*names: str, password: str = "x") -> Recording:
+        found = Recording()
+        for name in names:
+            found.put(1, config(name, {"password": password}), OPERATOR)
+        return found
+
+    normal = reference(made("job-a1b2c", password="p"), made("job-z9y8x", password="q"))
+    assert normal.symptoms(made("job-k3k3k", password="r").outcome) == []
+    assert [one.what for one in normal.symptoms(made("job-k3k3k", "job-m4m4m").outcome) if one.is_bug] == ["surplus"]
+    same = reference(made("c", password="p"), made("c", password="q"))
+    assert same.symptoms(made("c", password="r").outcome) == []
+
+
+def test_generated_names() -> None:
+    def made(*names: str, label: str = "l") -> Recording:
+        found = Recording()
+        for name in names:
+            found.put(1, pod(name, generateName="a-", labels={"app": label}))
+        return found
+
+    assert symptoms(made("a-11111", "a-22222"), made("a-33333", "a-44444")) == []
+    assert [one.what for one in symptoms(made("a-1"), made("a-1", "a-2")) if one.is_bug] == [
+        "missing",
+        "surplus",
+        "surplus",
+    ]
+    assert [one.what for one in symptoms(made("a-1"), made("a-1", label="m"))] == ["different"]
+
+
+def test_kinds_that_kubernetes_keeps() -> None:
+    def made(by: str, label: str) -> Recording:
+        found = Recording()
+        one = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": {"a": label}}}
+        key = found.put(1, one)
+        assert key
+        if by:
+            found.put(2, one, by)
+        return found
+
+    assert symptoms(made("", "x"), made("", "y")) == []
+    assert [one.what for one in symptoms(made(OPERATOR, "x"), made(OPERATOR, "y"))] == ["different"]
+
+
+def test_costs() -> None:
+    normal, more, claims_more = Recording(), Recording(), Recording()
+    more.put(1, config("spare"), OPERATOR)
+    more.remove(2, config("spare"), OPERATOR)
+    assert {(one.what, one.is_bug) for one in symptoms(normal, more)} == {("created", False), ("deleted", False)}
+    claims_more.put(1, claim("spare"), OPERATOR)
+    claims_more.remove(2, claim("spare"), OPERATOR)
+    assert ("deleted", True) in {(one.what, one.is_bug) for one in symptoms(normal, claims_more)}
+
+
+@pytest.mark.parametrize(("at_s", "is_bug"), [(END_S - 60, False), (END_S - 10, True)])
+def test_hot(at_s: float, is_bug: bool) -> None:
+    normal, found = written({}), written({})
+    for place in range(60):
+        found.wrote_nothing(at_s + place / 100, config("c"))
+    assert [(one.what, one.is_bug) for one in symptoms(normal, found)] == [("hot", is_bug)]
+    assert symptoms(normal, found)[0].text.endswith("61 writes, 60 of which changed nothing; in the reference 1")
+
+
+def test_rest() -> None:
+    """What comes right in time is none; what moves until the end is."""
+    normal = written({"a": "1"})
+    in_time, late = written({"a": "0"}), written({"a": "0"})
+    in_time.put(END_S - 30, config("c", {"a": "1"}), OPERATOR)
+    late.put(END_S - 5, config("c", {"a": "1"}), OPERATOR)
+    assert symptoms(normal, in_time) == []
+    found = symptoms(normal, late)
+    assert [one.text for one in found] == ["ConfigMap c does not come to rest: it still changes 5.0 s before the end"]
+    assert symptoms(late, late) == []
+
+
+def test_ignored() -> None:
+    normal, found = written({"a": "1"}), written({"a": "2"})
+    for path, kind, shown in (("data.a", "", []), ("data", "ConfigMap", []), ("data", "Secret", ["different"])):
+        made = reference(normal, ignored=[Ignored(path, kind)])
+        assert [one.what for one in made.symptoms(found.outcome)] == shown
