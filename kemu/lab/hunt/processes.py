@@ -19,14 +19,6 @@ from kemu.runtime.real import programs
 
 _END_S = 2.0
 """Real time in which the last words of a controller come."""
-<<<<<<< HEAD
-_PANIC = re.compile(r"^(panic: |fatal error: |Traceback \(most recent call last\)|Exception in thread )")
-||||||| merged common ancestors
-_AT_WORK = ("R", "D")
-_PANIC = re.compile(r"^(panic: |fatal error: |Traceback \(most recent call last\)|Exception in thread )")
-=======
-_AT_WORK = ("R", "D")
->>>>>>> sievea
 
 
 class Process:
@@ -72,22 +64,8 @@ class Process:
                 text=True,
                 errors="replace",
                 start_new_session=True,
-<<<<<<< HEAD
-||||||| merged common ancestors
-<<<<<<<<< Temporary merge branch 1
-                pass_fds=passed,
-||||||||| d3e8871f
-=========
-=======
-                pass_fds=passed,
->>>>>>> sievea
                 preexec_fn=programs.end_with_parent,
-<<<<<<< HEAD
                 pass_fds=passed,
-||||||| merged common ancestors
->>>>>>>>> Temporary merge branch 2
-=======
->>>>>>> sievea
             )
         except OSError as error:
             raise KemuError(f"{command[0]}: {error.strerror or error}") from None
