@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -125,7 +125,7 @@ class Hunt:
     def run(self) -> Iterator[Finding]:
         """Raises Unsettled."""
         reference = self.reference()
-        self.plans = planning.plans(reference.outcomes[0])
+        self.plans = [self._lasting(plan) for plan in planning.plans(reference.outcomes[0])]
         self.brute_force = planning.brute_force(reference.outcomes[0])
         self.coverage.begin(reference.outcomes[0], self.plans)
         progress = self.progress = Progress(len(self.plans))
@@ -163,6 +163,11 @@ class Hunt:
             finding = self._consider(reference, plan, verdict.symptoms) if verdict.symptoms else None
             if finding is not None:
                 yield finding
+
+    def _lasting(self, plan: Plan) -> Plan:
+        """As long as the project says."""
+        lasts = self._project.lasts_s
+        return tuple(replace(one, seconds=lasts[one.what]) if one.what in lasts else one for one in plan)
 
     def _consider(self, reference: Reference, plan: Plan, symptoms: list[Symptom]) -> Finding | None:
         signatures = {each.signature for each in oracles.bugs(symptoms)}
