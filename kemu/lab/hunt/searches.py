@@ -65,19 +65,22 @@ class Hunt:
         *,
         repetitions: int = findings.REPETITIONS,
         retries: int = 0,
+        shrink: bool = True,
         real_s: float = float("inf"),
         jobs: int = 1,
         executor: Executor | None = None,
         on_progress: Callable[[Progress], None] = lambda progress: None,
         on_lost: Callable[[str], object] = lambda text: None,
     ) -> None:
-        """``retries``: see :func:`findings.shows`. ``real_s``: no further plan begins when so much real time has
-        passed. ``jobs``: processes, one trial in each; 1: all happens in this one. ``executor``: in their place, such
-        as a Ray cluster. ``on_progress``: told after each plan. ``on_lost``: told that a process has died or hangs."""
+        """``retries``: see :func:`findings.shows`. ``shrink``: findings lose the steps that they do not need, in many
+        trials. ``real_s``: no further plan begins when so much real time has passed. ``jobs``: processes, one trial in
+        each; 1: all happens in this one. ``executor``: in their place, such as a Ray cluster. ``on_progress``: told
+        after each plan. ``on_lost``: told that a process has died or hangs."""
         self._project = project
         self._out = out
         self._repetitions = repetitions
         self._retries = retries
+        self._shrink = shrink
         self._real_s = real_s
         self._on_progress = on_progress
         is_here = executor is None
@@ -181,7 +184,9 @@ class Hunt:
         try:
             if not findings.shows(self, reference, steps, plan, symptoms, self._retries):
                 return None  # once, and not again: the controller's own timing
-            finding = findings.examine(self, steps, plan, symptoms, number, self._out, self._repetitions)
+            finding = findings.examine(
+                self, steps, plan, symptoms, number, self._out, self._repetitions, shrink=self._shrink
+            )
         except LostTrial as error:
             self.coverage.lost.append((plan, str(error)))
             return None

@@ -55,6 +55,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="N",
         help="trials in which what has gone wrong once has to go wrong once more; default: 2 to 4, by perturbation",
     )
+    parser.add_argument(
+        "--no-shrink", action="store_true", help="findings keep all steps: the smallest ones take many trials"
+    )
     parser.add_argument("--jobs", type=parsers.count, default=0, help="trials at a time; default: one for each CPU")
     parser.add_argument(
         "--ray", metavar="ADDRESS", help="on a Ray cluster: its address, or local for one that ends with the hunt"
@@ -83,6 +86,7 @@ def command(options: argparse.Namespace) -> int:
             out,
             repetitions=options.repeat or findings.REPETITIONS,
             retries=options.retries,
+            shrink=not options.no_shrink,
             real_s=options.time,
             jobs=jobs,
             executor=explore.cluster(options.ray, jobs, pools.LIMIT_S),
