@@ -221,6 +221,10 @@ def test_random_values_and_names() -> None:
     normal = reference(made("job-a1b2c", password="p"), made("job-z9y8x", password="q"))
     assert normal.symptoms(made("job-k3k3k", password="r").outcome) == []
     assert [one.what for one in normal.symptoms(made("job-k3k3k", "job-m4m4m").outcome) if one.is_bug] == ["surplus"]
+    wild = reference(made("node-oak-1-x7", password="p"), made("node-elm-1-y8", password="q"))
+    assert wild.symptoms(made("node-ash-1-z9", password="r").outcome) == []
+    found = wild.symptoms(made("node-ash-1-z9", "node-fir-1-w0").outcome)
+    assert [one.what for one in found if one.is_bug] == ["surplus"]
     same = reference(made("c", password="p"), made("c", password="q"))
     assert same.symptoms(made("c", password="r").outcome) == []
 

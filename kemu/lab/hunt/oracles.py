@@ -7,7 +7,7 @@ the end. See :mod:`states` for what is no difference.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -87,8 +87,12 @@ class Reference:
             for name in self._state.keys() & other.keys():
                 found = states.differences(self._state[name], other[name])
                 self._free |= {(name, each.path) for each in found}
-        self._random = {states.stem_of(name) for name in self._unsteady}
-        """Names of objects that are called otherwise each time, without what differs."""
+        self._wild = {
+            _kind(name)
+            for name in self._unsteady
+            if not all(_has_stem(each, states.stem_of(name)) for each in all_states)
+        }
+        """Kinds whose names have nothing in common from one run to the next: such objects are counted."""
         self._created = _most([outcome.created() for outcome in outcomes])
         self._deleted = _most([outcome.deleted() for outcome in outcomes])
         self._writes = _most([Counter(one.controller for one in outcome.course.writes) for outcome in outcomes])
@@ -148,15 +152,19 @@ class Reference:
     def _harms_of(self, outcome: Outcome) -> list[safety.Harm]:
         return safety.harms(outcome.course, outcome.begun_ns, round(outcome.now_s * SECOND_NS), self._stable_ns)
 
+    def _sort(self, name: str) -> str:
+        """What objects have in common that stand for each other, where names are made up anew in each run."""
+        return _kind(name) if _kind(name) in self._wild else states.stem_of(name)
+
     def _ends(self, course: Course, found: Mapping[str, tuple[str, Fields]]) -> Iterator[Symptom]:
         """How the end differs."""
-        spare = Counter(states.stem_of(name) for name in self._unsteady & self._state.keys())
+        spare = Counter(self._sort(name) for name in self._unsteady & self._state.keys())
         for name in sorted(self._state.keys() - found.keys() - self._unsteady):
             yield Symptom("missing", _kind(name), f"{_shown(name)} is missing in the end")
         for name in sorted(found.keys() - self._state.keys() - self._unsteady):
-            stem = states.stem_of(name)
-            if stem in self._random and spare[stem] > 0:
-                spare[stem] -= 1
+            sort = self._sort(name)
+            if spare[sort] > 0:
+                spare[sort] -= 1
                 continue
             key = found[name][0]
             yield Symptom("surplus", _kind(name), f"{_shown(name)} is there in the end, and should not be", True, key)
@@ -262,6 +270,10 @@ def _most(counters: Sequence[Counter[_K]]) -> Counter[_K]:
     for one in counters:
         found |= one
     return found
+
+
+def _has_stem(state: Iterable[str], stem: str) -> bool:
+    return any(states.stem_of(name) == stem for name in state)
 
 
 def _kind(identity: str) -> str:
