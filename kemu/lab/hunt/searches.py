@@ -128,7 +128,7 @@ class Hunt:
     def run(self) -> Iterator[Finding]:
         """Raises Unsettled."""
         reference = self.reference()
-        self.plans = [self._lasting(plan) for plan in planning.plans(reference.outcomes[0])]
+        self.plans = [self.lasting(plan) for plan in planning.plans(reference.outcomes[0])]
         self.brute_force = planning.brute_force(reference.outcomes[0])
         self.coverage.begin(reference.outcomes[0], self.plans)
         progress = self.progress = Progress(len(self.plans))
@@ -167,7 +167,7 @@ class Hunt:
             if finding is not None:
                 yield finding
 
-    def _lasting(self, plan: Plan) -> Plan:
+    def lasting(self, plan: Plan) -> Plan:
         """As long as the project says."""
         lasts = self._project.lasts_s
         return tuple(replace(one, seconds=lasts[one.what]) if one.what in lasts else one for one in plan)
