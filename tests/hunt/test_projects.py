@@ -63,7 +63,7 @@ def test_steps(tmp_path: Path) -> None:
         (ONE + "  steps: [{apply: nothing.yaml}]\n", "nothing.yaml"),
         (ONE + "  steps: [{apply: {kind: Pod}}]\n", "an object has to have apiVersion, kind and metadata.name"),
         (ONE + "  steps: [{until: {object: {kind: Pod, name: a}, field: x}}]\n", "field and equals, or exists"),
-        (ONE + "  cluster: {manifests: [crds/]}\n  steps: [{wait: 1s}]\n", "/crds"),
+        (ONE + "  cluster: {manifests: [crds/]}\n  steps: [{wait: 1s}]\n", "there is no crds/ beside this file"),
         (
             ONE.replace("[run, '{kubeconfig}']", "[run], ready: {log: '('}") + "  steps: [{wait: 1s}]\n",
             "is no regular expression",
