@@ -16,38 +16,37 @@ import subprocess
 import sys
 from pathlib import Path
 
+_NOW = """	if sec, nsec, ok := kemuNow(); ok {
+		return Time{uint64(nsec), sec + unixToInternal, Local}
+	}
+"""
+_SLEEP = """func Sleep(d Duration) {
+	if kemuIsLong(d) {
+		<-NewTimer(d).C
+		return
+	}
+	runtimeSleep(d)
+}
+
+func runtimeSleep(d Duration)
+"""
+_TICKER = "(*Timer)(unsafe.Pointer(t))"
 _CHANGES = {
-    "time/time.go": [
-        (
-            "func Now() Time {\n",
-            "func Now() Time {\n"
-            "\tif sec, nsec, ok := kemuNow(); ok {\n\t\treturn Time{uint64(nsec), sec + unixToInternal, Local}\n\t}\n",
-        )
-    ],
+    "time/time.go": [("func Now() Time {\n", f"func Now() Time {{\n{_NOW}")],
     "time/sleep.go": [
+        ("func Sleep(d Duration)\n", _SLEEP),
         (
-            "func Sleep(d Duration)\n",
-            "func Sleep(d Duration) {\n\tif kemuIsLong(d) {\n\t\t<-NewTimer(d).C\n\t\treturn\n\t}\n\truntimeSleep(d)\n}\n\n"
-            "func runtimeSleep(d Duration)\n",
+            "\tt := newTimer(when(d), 0, sendTime, c, syncTimer(c))\n",
+            "\tt := kemuNewTimer(d, sendTime, c, syncTimer(c))\n",
         ),
-        ("\tt := newTimer(when(d), 0, sendTime, c, syncTimer(c))\n\tt.C = c\n", "\tt := kemuNewTimer(d, sendTime, c, syncTimer(c))\n\tt.C = c\n"),
         ("\treturn newTimer(when(d), 0, goFunc, f, nil)\n", "\treturn kemuNewTimer(d, goFunc, f, nil)\n"),
         ("\treturn stopTimer(t)\n", "\tkemuForget(t)\n\treturn stopTimer(t)\n"),
         ("\tw := when(d)\n\treturn resetTimer(t, w, 0)\n", "\treturn kemuReset(t, d, 0)\n"),
     ],
     "time/tick.go": [
-        (
-            "\tt := (*Ticker)(unsafe.Pointer(newTimer(when(d), int64(d), sendTime, c, syncTimer(c))))\n",
-            "\tt := (*Ticker)(unsafe.Pointer(kemuNewTicker(d, c)))\n",
-        ),
-        (
-            "\tstopTimer((*Timer)(unsafe.Pointer(t)))\n",
-            "\tkemuForget((*Timer)(unsafe.Pointer(t)))\n\tstopTimer((*Timer)(unsafe.Pointer(t)))\n",
-        ),
-        (
-            "\tresetTimer((*Timer)(unsafe.Pointer(t)), when(d), int64(d))\n",
-            "\tkemuReset((*Timer)(unsafe.Pointer(t)), d, d)\n",
-        ),
+        ("newTimer(when(d), int64(d), sendTime, c, syncTimer(c))", "kemuNewTicker(d, c)"),
+        (f"\tstopTimer({_TICKER})\n", f"\tkemuForget({_TICKER})\n\tstopTimer({_TICKER})\n"),
+        (f"\tresetTimer({_TICKER}, when(d), int64(d))\n", f"\tkemuReset({_TICKER}, d, d)\n"),
     ],
     "runtime/time.go": [("//go:linkname timeSleep time.Sleep\n", "//go:linkname timeSleep time.runtimeSleep\n")],
 }

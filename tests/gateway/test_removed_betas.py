@@ -82,7 +82,8 @@ def test_clients_may_speak_protobuf() -> None:
         version, kind, wire = envelopes.unpack(made.content)
         assert (version, kind) == ("policy/v1beta1", "PodDisruptionBudget")
         found = policy_v1_pb2.PodDisruptionBudget.FromString(wire)
-        assert found.spec.HasField("selector") and not found.spec.selector.matchExpressions
+        assert found.spec.HasField("selector")
+        assert not found.spec.selector.matchExpressions
         stored = (await client.get(f"{NEW}/a")).json()
         assert stored["spec"]["selector"]["matchExpressions"][0]["operator"] == "Exists"
 
@@ -105,7 +106,9 @@ def test_discovery_tells_of_them_after_the_versions_that_are_served() -> None:
 SCHEMA = {
     "properties": {
         "metadata": {"type": "object"},
-        "spec": {"properties": {"port": {"anyOf": [{"type": "integer"}, {"type": "string"}]}, "size": {"type": "integer"}}},
+        "spec": {
+            "properties": {"port": {"anyOf": [{"type": "integer"}, {"type": "string"}]}, "size": {"type": "integer"}}
+        },
     }
 }
 DEFINITION: dict[str, Any] = {
@@ -131,10 +134,10 @@ def test_a_definition_says_for_each_version_what_it_said_for_all() -> None:
     assert version["additionalPrinterColumns"] == [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}]
     schema = version["schema"]["openAPIV3Schema"]
     keeps = "x-kubernetes-preserve-unknown-fields"
-    assert schema["type"] == "object" and schema[keeps]
+    assert (schema["type"], schema[keeps]) == ("object", True)
     assert schema["properties"]["metadata"] == {"type": "object"}
     fields = schema["properties"]["spec"]
-    assert fields["type"] == "object" and fields[keeps]
+    assert (fields["type"], fields[keeps]) == ("object", True)
     assert fields["properties"]["port"]["x-kubernetes-int-or-string"]
     assert fields["properties"]["size"] == {"type": "integer"}
 

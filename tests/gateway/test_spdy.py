@@ -1,14 +1,15 @@
-"""SPDY inside of a WebSocket: connections to ports as kubectl port-forward opens them."""
+"""SPDY: connections to ports as kubectl port-forward opens them, inside of a WebSocket; and commands."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import struct
 import zlib
 from typing import Any
 
-from kemu.emulated.gateway.verbs.sessions import spdy
+from kemu.emulated.gateway.verbs.sessions import commands, spdy
 
 SYN_STREAM, SYN_REPLY, RST_STREAM, PING = 1, 2, 3, 6
 
@@ -140,3 +141,63 @@ def test_what_is_no_spdy_ends_the_session() -> None:
 
         asyncio.run(main())
         assert socket.closed_with in (1000, 1002)
+
+
+class Stream:
+    """A connection that was upgraded, whose client is the test."""
+
+    def __init__(self, socket: Socket) -> None:
+        self._socket = socket
+
+    async def read(self) -> bytes:
+        return await self._socket.receive() or b""
+
+    async def write(self, data: bytes) -> None:
+        await self._socket.send(data)
+
+
+def test_a_command_has_a_stream_for_each_channel() -> None:
+    """As client-go before 0.30 and kubectl before 1.31 ask for it."""
+
+    async def shout(session: Any) -> int:
+        while data := await session.read():
+            await session.write(data.upper())
+        await session.write_error("over")
+        return 3
+
+    async def main() -> None:
+        socket = Socket()
+        client = Client(socket)
+        channels = spdy.Channels(Stream(socket))  # type: ignore[arg-type]
+        wanted = (True, True, True, False)
+        opening = asyncio.create_task(channels.open(wanted))
+        for number, kind in ((1, "error"), (3, "stdin"), (5, "stdout"), (7, "stderr")):
+            client.open(number, streamtype=kind)
+            assert (await client.frame())[:2] == (SYN_REPLY, number)
+        assert await asyncio.wait_for(opening, 5)
+        session = commands.CommandSession(channels, commands.V5, wanted, {}, "main", ("shout",))
+        serving = asyncio.create_task(commands.serve(session, shout, _never))
+        client.send(3, b"hello")
+        assert await client.frame() == (0, 5, 0, b"HELLO")
+        client.send(3, b"", ends=True)
+        assert await client.frame() == (0, 7, 0, b"over")
+        kind, number, _, status = await client.frame()
+        assert (kind, number, json.loads(status)["details"]["causes"][0]["message"]) == (0, 1, "3")
+        assert [await client.frame() for _ in range(3)] == [(0, number, 1, b"") for number in (5, 7, 1)]
+        await asyncio.wait_for(serving, 5)
+
+    asyncio.run(main())
+
+
+def test_a_command_whose_streams_do_not_come_is_not_run() -> None:
+    async def main() -> None:
+        socket = Socket()
+        client = Client(socket)
+        opening = asyncio.create_task(spdy.Channels(Stream(socket)).open((False, True, False, False)))  # type: ignore[arg-type]
+        client.open(1, streamtype="error")
+        client.open(3, streamtype="smoke")
+        assert [(await client.frame())[:2] for _ in range(2)] == [(SYN_REPLY, 1), (RST_STREAM, 3)]
+        socket.to_server.put_nowait(None)
+        assert not await asyncio.wait_for(opening, 5)
+
+    asyncio.run(main())

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
 from kemu.lab.hunt.courses import Course, Notice, Read, Start, Write, message
 from kemu.lab.hunt.oracles import Reference, Symptom
@@ -98,7 +99,7 @@ class Recording:
         return str(message(key, self.course.values[key]).metadata.uid)
 
     def _asks(self, at_s: float, by: str, key: str) -> int:
-        return self.course.count_write(by, key) if by else 0
+        return self.course.count_write(by, resources.plural_of(key), key).nth if by else 0
 
 
 def reference(*recordings: Recording, ignored: Sequence[Ignored] = ()) -> Reference:

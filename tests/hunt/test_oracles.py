@@ -295,3 +295,22 @@ def test_ignored() -> None:
     for path, kind, shown in (("data.a", "", []), ("data", "ConfigMap", []), ("data", "Secret", ["different"])):
         made = reference(normal, ignored=[Ignored(path, kind)])
         assert [one.what for one in made.symptoms(found.outcome)] == shown
+
+
+def test_properties() -> None:
+    """They weigh most; in the reference they have to hold."""
+    normal, found = written({"a": "1"}), written({"a": "2"})
+    found.outcome.failed = ["one-pod"]
+    assert symptoms(normal, found)[0].text == "property one-pod does not hold"
+    assert reference(normal, found).problems == ["property one-pod does not hold"]
+    assert reference(normal, normal).problems == []
+
+
+def test_crashes_and_exits() -> None:
+    """A panic is a bug; who ends, and is started again, has only cost something if all comes right."""
+    normal, found = written({}), written({})
+    found.outcome.exits = {OPERATOR: ["it ended by itself, with exit code 1"]}
+    assert [(one.what, one.is_bug) for one in symptoms(normal, found)] == [("exit", False)]
+    found.outcome.crashes = {OPERATOR: ["panic: x"]}
+    assert [(one.what, one.is_bug) for one in symptoms(normal, found)] == [("crash", True), ("exit", False)]
+    assert len(reference(normal, found).problems) == 2

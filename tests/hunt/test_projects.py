@@ -113,3 +113,14 @@ def test_plans_that_are_none(data: object, told: str) -> None:
     with pytest.raises(KemuError, match=r"^plan: ") as caught:
         perturbations.read(data, {"c": None}, "plan")
     assert told in str(caught.value)
+
+
+def test_what_is_judged(tmp_path: Path) -> None:
+    text = ONE + "  steps: [{wait: 1s}]\n"
+    found = load(tmp_path, text)
+    assert (found.properties, found.ignored, found.rest_s, found.stable_s) == ((), (), 120, 20)
+    said = "  ignore: [{path: data.a}, {path: data, kind: Secret}]\n  properties: [{check: x}]\n  stable: 5s\n"
+    found = load(tmp_path, text + said)
+    assert found.ignored == (projects.Ignored("data.a"), projects.Ignored("data", "Secret"))
+    assert (found.properties, found.stable_s) == (({"check": "x"},), 5)
+    assert load(tmp_path, text + "  rest: 3s\n").stable_s == 3, "no longer than the rest"

@@ -61,3 +61,57 @@ def test_a_controller_that_cannot_start(tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
         assert done.returncode == 2
         assert told in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("who", "pods", "code", "told"),
+    [
+        ("careless", 1, 1, "property pods does not hold"),
+        ("careful", 1, 0, ""),
+        ("careful", 2, 3, "without any perturbation: property pods does not hold"),
+    ],
+)
+def test_properties(tmp_path: Path, who: str, pods: int, code: int, told: str) -> None:
+    """They are judged in each trial, and have to hold in the reference."""
+    spec = yaml.safe_load((ROOT / f"hunts/workers/{who}.yaml").read_text().replace("{here}/../..", str(ROOT)))
+    spec["spec"]["properties"] = [{"id": "pods", "counter": "pods_created", "equals": pods}]
+    file, plan = tmp_path / "hunt.yaml", tmp_path / "plan.yaml"
+    file.write_text(yaml.safe_dump(spec))
+    plan.write_text(yaml.safe_dump({"perturb": EXPIRED}))
+    words = ["hunt", str(file), "--plan", str(plan), "--out", str(tmp_path / "out"), "--jobs", "1"]
+    command = [sys.executable, "-m", "kemu.doors.cli.main", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert told in done.stdout + done.stderr
+
+
+EXITING = """
+import os, sys
+import kubernetes
+
+kubernetes.config.load_kube_config(sys.argv[1])
+api = kubernetes.client.CoreV1Api()
+for event in kubernetes.watch.Watch().stream(api.list_namespaced_config_map, "default", label_selector="work=yes"):
+    found = event["object"]
+    if event["type"] != "DELETED" and not (found.data or {}).get("pod"):
+        found.data = {**(found.data or {}), "pod": "none"}
+        try:
+            api.replace_namespaced_config_map(found.metadata.name, "default", found)
+        except kubernetes.client.ApiException:
+            print("gives up", flush=True)
+            os._exit(7)
+"""
+
+
+def test_who_ends_is_started_again(tmp_path: Path) -> None:
+    """As by a kubelet: what comes right then is no bug."""
+    spec = yaml.safe_load((ROOT / "hunts/workers/careful.yaml").read_text())
+    program, file, plan = tmp_path / "exiting.py", tmp_path / "hunt.yaml", tmp_path / "plan.yaml"
+    program.write_text(EXITING)
+    spec["spec"]["controllers"][0]["command"] = ["{python}", str(program), "{kubeconfig}"]
+    file.write_text(yaml.safe_dump(spec))
+    plan.write_text(yaml.safe_dump({"perturb": CONFLICT}))
+    code, found = hunt(file, "--plan", plan, "--out", tmp_path / "out", "--jobs", "1")
+    assert (code, found["symptoms"]) == (0, []), found
+    told = "controller workers has to be started again: it ended by itself, with exit code 7"
+    assert found["costs"] == [told]

@@ -1,7 +1,4 @@
-"""The management API of Cassandra as a proxy of HTTP, for all nodes: fake_management.py PORT. All that is asked succeeds.
-
-Several may listen at one port, as trials run side by side.
-"""
+"""The management API of Cassandra as a proxy of HTTP, for all nodes: fake_management.py PORT. All that is asked succeeds."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    allow_reuse_address = allow_reuse_port = daemon_threads = True
+    allow_reuse_address = daemon_threads = True
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """``yb-admin`` in the pods of YugabyteDB, as far as the operator asks for it."""
 
 import json
-from typing import Any
+
+from kemu.emulated.gateway.handlers import Session
 
 _blacklists: dict[str, dict[str, None]] = {}
 """Addresses, by the UID of the master's pod."""
 
 
-async def execute(session: Any) -> int:
+async def execute(session: Session) -> int:
     words = " ".join(session.command).split()
     blacklist = _blacklists.setdefault(session.pod["metadata"]["uid"], {})
     if "get_universe_config" in words:

@@ -1,6 +1,7 @@
-"""As much of a ZooKeeper server as its operator asks for: fake_zookeeper.py PORT. All that is asked succeeds.
+"""As much of a ZooKeeper server as its operator asks for: fake_zookeeper.py PORT.
 
-Several may listen at one port, as trials run side by side.
+Nodes are there once they are made. That lasts as long as the server: a node that is made again is no mistake, as the
+volumes of a real one would have been deleted meanwhile.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import sys
 
 _STAT = struct.pack(">qqqqiiiqiiq", *(0,) * 11)
 _CREATE, _EXISTS, _GET, _SET, _CLOSE = 1, 3, 4, 5, -11
+_NO_NODE = -101
+_nodes = set[bytes]()
 
 
 class _Connection(socketserver.StreamRequestHandler):
@@ -22,15 +25,18 @@ class _Connection(socketserver.StreamRequestHandler):
         self._write(struct.pack(">iiqi", 0, timeout, 1, 16) + bytes(16))
         while (request := self._read()) is not None:
             xid, operation = struct.unpack(">ii", request[:8])
-            answer = b""
-            if operation == _CREATE:
+            answer, error = b"", 0
+            if operation in (_CREATE, _EXISTS, _GET, _SET):
                 size = struct.unpack(">i", request[8:12])[0]
-                answer = request[8 : 12 + size]
-            elif operation in (_EXISTS, _SET):
-                answer = _STAT
-            elif operation == _GET:
-                answer = struct.pack(">i", 0) + _STAT
-            self._write(struct.pack(">iqi", xid, 1, 0) + answer)
+                path = request[12 : 12 + size]
+                if operation == _CREATE:
+                    _nodes.add(path)
+                    answer = request[8 : 12 + size]
+                elif path not in _nodes:
+                    error = _NO_NODE
+                else:
+                    answer = struct.pack(">i", 0) + _STAT if operation == _GET else _STAT
+            self._write(struct.pack(">iqi", xid, 1, error) + answer)
             if operation == _CLOSE:
                 return
 
@@ -43,7 +49,7 @@ class _Connection(socketserver.StreamRequestHandler):
 
 
 class _Server(socketserver.ThreadingTCPServer):
-    allow_reuse_address = allow_reuse_port = daemon_threads = True
+    allow_reuse_address = daemon_threads = True
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ def hunt(
     jobs: int = 1,
     repeat: int = findings.REPETITIONS,
     retries: int = 0,
+    pairs: bool = False,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> HuntResult:
@@ -37,8 +38,9 @@ def hunt(
     ``project``: the file of the hunt (docs/hunting.md). ``time``: no trial of a plan begins after so many real seconds;
     None: all are tried. ``jobs``: trials at a time, each in a process of its own; with 1 all happens in this one.
     ``repeat``: how often a finding is repeated. ``retries``: trials in which what has gone wrong once has to go wrong
-    once more; 0: 2 to 4, by perturbation. ``out``: a folder for findings and ``hunt.md``; None: one for temporary
-    files, which stays. ``progress`` is called with the number of plans done, and of all plans.
+    once more; 0: 2 to 4, by perturbation. ``pairs``: then two perturbations at once. ``out``: a folder
+    for findings and ``hunt.md``; None: one for temporary files, which stays. ``progress`` is called with the number of
+    plans done, and of all plans.
 
     Raises ScenarioError with all mistakes of the file, :class:`kemu.HuntUnsettled` where the steps do not come to an
     end without perturbations either, and KemuError where a controller cannot be started.
@@ -53,7 +55,14 @@ def hunt(
 
     limit_s = float("inf") if time is None else time
     with Hunt(
-        loaded, folder, repetitions=repeat, retries=retries, real_s=limit_s, jobs=jobs, on_progress=tell
+        loaded,
+        folder,
+        repetitions=repeat,
+        retries=retries,
+        pairs=pairs,
+        real_s=limit_s,
+        jobs=jobs,
+        on_progress=tell,
     ) as search:
         for _ in search.run():
             pass

@@ -128,9 +128,7 @@ def _legacy(path: str, of_custom: tuple[Version, ...], removed_betas: bool) -> b
 
 
 @lru_cache(24)
-def _aggregated(
-    path: str, of_custom: tuple[Version, ...], media: str, removed_betas: bool
-) -> tuple[bytes, str]:
+def _aggregated(path: str, of_custom: tuple[Version, ...], media: str, removed_betas: bool) -> tuple[bytes, str]:
     """The document, and the tag that all its forms share."""
     found = _AGGREGATED[path](catalogue.with_custom(of_custom, removed_betas))
     body = documents.text(found) + b"\n"

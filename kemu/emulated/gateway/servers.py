@@ -114,8 +114,10 @@ class _Chosen(asyncio.Protocol):
 
     def __init__(self, **arguments: Any) -> None:
         self._arguments = arguments
+        connections.Heard.times += 1
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        connections.Heard.times += 1
         tls = transport.get_extra_info("ssl_object")
         is_http2 = tls is not None and tls.selected_alpn_protocol() == PROTOCOL
         protocol = (self.http2 if is_http2 else self.http1)(**self._arguments)

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import socket
 
+from kemu.emulated.gateway.limits.connections import Heard
 from kemu.lab.up.virtual.drivers import Driver, Ended
 from kemu.runtime.env import SECOND_NS
 
@@ -33,6 +34,8 @@ class Alarms:
         self._end_ns = 0
         self._waiting: asyncio.TimerHandle | asyncio.Task[None] | None = None
         self._is_virtual = False
+        self.is_used = False
+        """Timers of the process follow the virtual time."""
 
     def begin(self) -> None:
         """It is ready: from now on its timers end in virtual time. Until then, as time stands, in real time."""
@@ -61,6 +64,7 @@ class Alarms:
         self._rest += found
         whole = len(self._rest) // _SIZE * _SIZE
         if whole:
+            self.is_used = True
             self._end_ns = int.from_bytes(self._rest[whole - _SIZE : whole], "little")
             self._rest = self._rest[whole:]
             self._arm()
@@ -74,15 +78,18 @@ class Alarms:
         self._disarm()
         if not self._end_ns:
             return
-        left_s = (self._end_ns - self._epoch_ns - self._driver.now_ns()) / SECOND_NS
+        Heard.times += 1  # time may not pass before this is known
         if self._is_virtual:
-            self._waiting = self._loop.create_task(self._wait(left_s))
+            self._waiting = self._loop.create_task(self._wait())
         else:
-            self._waiting = self._loop.call_later(left_s, self._ring)
+            self._waiting = self._loop.call_later(self._left_s(), self._ring)
 
-    async def _wait(self, seconds: float) -> None:
+    def _left_s(self) -> float:
+        return (self._end_ns - self._epoch_ns - self._driver.now_ns()) / SECOND_NS
+
+    async def _wait(self) -> None:
         with contextlib.suppress(Ended):
-            await self._driver.sleep(seconds)
+            await self._driver.sleep(self._left_s())
             self._ring()
 
     def _ring(self) -> None:

@@ -31,6 +31,10 @@ class Change:
     value: bytes | None
     """None: it is gone."""
     is_new: bool
+    what: str = ""
+    """``create``, ``deleting``: it begins to go, ``delete``: it is gone; empty: anything else."""
+    nth_of_what: int = 0
+    """Of all such changes of this key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,26 @@ class Write:
     """Of HTTP; 0: it was not answered."""
     revision: int
     """Of the store when it was answered."""
+    nth_of_kind: int = 0
+    """Of all writes of this controller to objects of this resource."""
+    nth_of_verb: int = 0
+    """Of all writes with this verb of this controller to this key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Which write of a controller it is."""
+
+    controller: str
+    resource: str
+    key: str
+    """Empty: only the store will know."""
+    nth: int
+    """Of all writes of the controller to this key."""
+    nth_of_kind: int
+    """Of all writes of the controller to objects of this resource."""
+    verb: str = ""
+    nth_of_verb: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +119,9 @@ class Course:
     """What the store holds, by key."""
     revision: int = 0
     _counts: Counter[str] = field(default_factory=Counter)
-    _written: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _written: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    _going: set[str] = field(default_factory=set)
+    """Keys of objects that are being deleted."""
     _plurals: dict[str, str] = field(default_factory=dict)
     """Of custom kinds: resource by kind, with the group and without."""
     _kinds: dict[str, str] = field(default_factory=dict)
@@ -118,15 +144,49 @@ class Course:
                 self.values[key] = value
                 if key.startswith(_DEFINITIONS):
                     self._define(value)
-            change = Change(time_ns, event.rev, key, self._counts[key], None if gone else value, version == 1)
+            what = self._what(key, None if gone else value, version == 1)
+            self._counts[f"{what} {key}"] += 1
+            nth = self._counts[f"{what} {key}"]
+            change = Change(
+                time_ns, event.rev, key, self._counts[key], None if gone else value, version == 1, what, nth
+            )
             self.changes.append(change)
             found.append(change)
         return found
 
-    def count_write(self, controller: str, key: str) -> int:
-        """The number of the next write of a controller to an object."""
-        self._written[controller, key] += 1
-        return self._written[controller, key]
+    def _what(self, key: str, value: bytes | None, is_new: bool) -> str:
+        if value is None:
+            self._going.discard(key)
+            return "delete"
+        if is_new:
+            self._going.discard(key)
+            return "create"
+        if key in self._going or not message(key, value).metadata.HasField("deletionTimestamp"):
+            return ""
+        self._going.add(key)
+        return "deleting"
+
+    def count_write(self, controller: str, resource: str, key: str, verb: str = "") -> Count:
+        """The next write of a controller to an object."""
+        self._written[controller, resource] += 1
+        return self.name_write(Count(controller, resource, "", 0, self._written[controller, resource], verb), key)
+
+    def name_write(self, count: Count, key: str) -> Count:
+        """Where the store has said what is written."""
+        if not key:
+            return count
+        self._written[count.controller, key] += 1
+        self._written[count.controller, key, count.verb] += 1
+        of_verb = self._written[count.controller, key, count.verb]
+        return Count(
+            count.controller,
+            count.resource,
+            key,
+            self._written[count.controller, key],
+            count.nth_of_kind,
+            count.verb,
+            of_verb,
+        )
 
     def _define(self, value: bytes) -> None:
         spec = CustomResourceDefinition.FromString(value).spec

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kemu.lab.hunt import planning
 from kemu.lab.hunt.courses import Course
-from kemu.lab.hunt.perturbations import FREEZE, KINDS, Perturbation, Plan, Point, shown
+from kemu.lab.hunt.perturbations import KINDS, Perturbation, Plan, Point, shown
 from kemu.lab.hunt.trials import Outcome
 
 
@@ -20,7 +21,7 @@ class Cell:
     kind: str
     """Of objects."""
     all: int = 0
-    """Points at which it could strike in the reference: writes, changes, pairs of changes."""
+    """Points at which it could strike, without a thought."""
     worth: int = 0
     """Of those, the ones that are worth a trial."""
     tried: int = 0
@@ -52,8 +53,9 @@ class Coverage:
     """Plans that no process has come to the end of, and why."""
 
     def begin(self, reference: Outcome, plans: Iterable[Plan]) -> None:
-        for key, count in _points(reference).items():
-            self._cell(*key).all = count
+        for plan in planning.every(reference):
+            for one in plan:
+                self._cell(one.what, one.at.kind).all += 1
         for plan in plans:
             for one in plan:
                 self._cell(one.what, one.at.kind).worth += 1
@@ -149,27 +151,3 @@ def _why_not(one: Perturbation, course: Course) -> str:
 
 def _times(count: int) -> str:
     return f"{count} write{'s' * (count != 1)}" if count else "no write"
-
-
-def _points(reference: Outcome) -> Mapping[tuple[str, str], int]:
-    """How often each kind of perturbation could strike at each kind of object: without a thought."""
-    course = reference.course
-    controllers = len({one.controller for one in course.writes if one.time_ns >= reference.begun_ns})
-    writes: Counter[str] = Counter(
-        course.named(one.key).kind for one in course.writes if one.time_ns >= reference.begun_ns
-    )
-    changes = [course.named(one.key).kind for one in course.changes if one.time_ns >= reference.begun_ns]
-    found: Counter[tuple[str, str]] = Counter()
-    for what in KINDS:
-        if what == FREEZE:
-            for place, kind in enumerate(changes):
-                found[what, kind] += controllers * (len(changes) - place - 1)
-        elif _is_about_writes(what):
-            found.update({(what, kind): count for kind, count in writes.items()})
-        else:
-            found.update({(what, kind): controllers * count for kind, count in Counter(changes).items()})
-    return found
-
-
-def _is_about_writes(what: str) -> bool:
-    return Perturbation(what, "", Point("", "", "", 1)).is_about_writes

@@ -1,4 +1,4 @@
-"""What a trial has found: tried again, with as few steps as show it, and repeated."""
+"""What a trial has found: tried again, made smaller, and repeated."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from kemu.lab.hunt import tellings
+from kemu.lab.hunt import causes, perturbations, pictures, tellings
 from kemu.lab.hunt.oracles import Reference, Symptom, Unsettled
-from kemu.lab.hunt.perturbations import DELAY, FREEZE, HIDE, Plan
+from kemu.lab.hunt.perturbations import DELAY, FREEZE, HIDE, LAG, PAUSE, Plan
 from kemu.lab.hunt.projects import Step
 from kemu.lab.hunt.trials import Outcome
 
@@ -19,8 +19,10 @@ REPETITIONS = 20
 _Z = 1.96
 _MOST_TRIES = 3
 """Times so many as wanted, until it shows."""
+_MOST_WEAKER = 12
+"""Weaker plans that are tried with a finding."""
 _USUAL_RETRIES = 2
-_RETRIES = {FREEZE: 4, HIDE: 3, DELAY: 4}
+_RETRIES = {FREEZE: 4, LAG: 4, DELAY: 4, HIDE: 3, PAUSE: 3}
 """Trials in which what has shown once has to show once more: where it is up to the timing of the controller's threads
 whether a perturbation does harm, more of them."""
 
@@ -41,6 +43,12 @@ class Finding:
     """Others after which the same goes wrong."""
     told: list[str] = field(default_factory=list)
     """What the controller was told and did, line by line."""
+    cause: str = ""
+    """Why it goes wrong, in one sentence."""
+    picture: str = ""
+    """An SVG file; empty: it did not show again."""
+    drawing: str = ""
+    """The same for a page, without words."""
 
     @property
     def often(self) -> str:
@@ -102,9 +110,10 @@ def examine(
     *,
     shrink: bool = True,
 ) -> Finding:
-    """Shrinks it, unless all steps shall stay, and repeats it so many times. Its folder goes below ``out``."""
+    """Shrinks it, unless it shall stay as it is, and repeats it so many times. Its folder goes below ``out``."""
     if shrink:
-        steps, reference = _shrunk(trials, steps, plan, symptoms)
+        steps, reference = _fewer(trials, steps, plan, symptoms)
+        plan = _weaker(trials, reference, steps, plan, symptoms)
     else:
         reference = trials.reference(steps)
     kept = out / f"finding-{number}" / "run"
@@ -122,11 +131,46 @@ def examine(
         if tried >= times and last is not None:
             break
     again = reference.symptoms(last) if last is not None else symptoms
-    lines = [] if last is None else tellings.told(last.course, plan, last.begun_ns)
-    return Finding(number, plan, tuple(steps), again, kept, shown, tried, told=lines)
+    found = Finding(number, plan, tuple(steps), again, kept, shown, tried)
+    if last is not None:
+        found.told = tellings.told(last.course, plan, last.begun_ns)
+        cause = causes.of(last, reference.outcomes[0], plan, again[0])
+        found.cause = cause.text
+        diagram = pictures.diagram(last, steps, plan, cause, again)
+        found.picture, found.drawing = pictures.alone(diagram, plan, cause, again), pictures.within(diagram)
+    return found
 
 
-def _shrunk(
+def _weaker(
+    trials: Trials, reference: Reference, steps: Sequence[Step], plan: Plan, symptoms: Sequence[Symptom]
+) -> Plan:
+    """The plan without what it does not need: perturbations, kinds, earlier points, time. Locally minimal, unless it
+    takes too long to find out."""
+    tries = 0
+    found = True
+    while found and tries < _MOST_WEAKER:
+        found = False
+        for fewer in _smaller(plan):
+            tries += 1
+            if shows(trials, reference, steps, fewer, symptoms):
+                plan, found = fewer, True
+                break
+            if tries >= _MOST_WEAKER:
+                break
+    return plan
+
+
+def _smaller(plan: Plan) -> Iterator[Plan]:
+    """Plans that do a little less."""
+    if len(plan) > 1:
+        for place in range(len(plan)):
+            yield (*plan[:place], *plan[place + 1 :])
+    for place, one in enumerate(plan):
+        for less in perturbations.weaker(one):
+            yield (*plan[:place], less, *plan[place + 1 :])
+
+
+def _fewer(
     trials: Trials, wanted: Sequence[Step], plan: Plan, symptoms: Sequence[Symptom]
 ) -> tuple[Sequence[Step], Reference]:
     """The steps without those that it does not need, one after the other from the last one on."""

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from kemu.lab.hunt.courses import Change, Course, Notice, Write, manifest
+from kemu.lab.hunt.projects import SECOND
 from kemu.lab.hunt.trials import Outcome
 
 SPELL_NS = 250_000_000
@@ -117,8 +118,10 @@ class Analysis:
     def _words(self) -> dict[str, list[int]]:
         """By controller: when it was told something, or wrote, in ns."""
         found: dict[str, list[int]] = defaultdict(list)
-        for one in (*self.course.notices, *self.course.writes):
-            found[one.controller].append(one.time_ns)
+        for notice in self.course.notices:
+            found[notice.controller].append(notice.time_ns)
+        for write in self.course.writes:
+            found[write.controller].append(write.time_ns)
         return {name: sorted(times) for name, times in found.items()}
 
     def _spell_end(self, notice: Notice) -> int:
@@ -200,15 +203,22 @@ class Analysis:
 
     def role(self, key: str) -> str:
         """What an object is called without what distinguishes it from its like: numbers, and random ends."""
-        named = self.course.named(key)
-        name = named.name
-        for change in self._all_changes.get(key, ()):
-            if change.value is not None:
-                prefix = self.manifest(change)["metadata"].get("generateName", "")
-                if prefix and name.startswith(prefix):
-                    name = f"{prefix}*"
-                break
+        named, prefix = self.course.named(key), self._prefix(key)
+        name = f"{prefix}*" if prefix else named.name
         return f"{named.kind} {named.namespace}/{_ORDINAL.sub('#', name)}"
+
+    def has_second(self, controller: str) -> bool:
+        """Whether another replica waits for its lease."""
+        return any(one.controller == f"{controller}{SECOND}" for one in self.course.starts)
+
+    def has_random_name(self, key: str) -> bool:
+        return bool(self._prefix(key))
+
+    def _prefix(self, key: str) -> str:
+        """What the store has completed to a name; empty: it was given."""
+        made = next((one for one in self._all_changes.get(key, ()) if one.value is not None), None)
+        prefix = "" if made is None else str(self.manifest(made)["metadata"].get("generateName", ""))
+        return prefix if self.course.named(key).name.startswith(prefix) else ""
 
 
 def _leaves(value: object, path: str) -> Iterator[tuple[str, Any]]:

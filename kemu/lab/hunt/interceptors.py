@@ -21,8 +21,8 @@ from kemu.emulated.gateway.faults.requests import Asked
 from kemu.emulated.gateway.requests import envelopes, request_infos
 from kemu.emulated.objects import resources
 from kemu.errors import ApiError
-from kemu.lab.hunt.courses import Course, Notice, Read, Write, key_of
-from kemu.lab.hunt.watches import ALWAYS_FRESH, Event, Hiding, Stream, View, initial_events
+from kemu.lab.hunt.courses import Count, Course, Notice, Read, Write, key_of
+from kemu.lab.hunt.watches import ALWAYS_FRESH, LEASES, Event, Hiding, Stream, View, initial_events
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -32,6 +32,8 @@ Send = Callable[[Message], Awaitable[None]]
 _WRITES = ("create", "update", "patch", "delete", "deletecollection")
 _CONNECTS = ("exec", "attach", "portforward", "proxy")
 """Subresources by which nothing is written."""
+_CONNECTED_S = 1.0
+"""Real time for which the virtual one stands while a controller speaks with a container."""
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"
 
 
@@ -45,14 +47,16 @@ class Verdict:
     """It happens, and the connection ends without an answer."""
     late_s: float = 0.0
     """Virtual time before it happens."""
+    answer_late_s: float = 0.0
+    """Virtual time between that and the answer."""
 
 
 class Judge(Protocol):
     """Says what becomes of a write of a controller, and hears of it."""
 
-    def before(self, controller: str, key: str, nth: int) -> Verdict: ...
+    def before(self, write: Count) -> Verdict: ...
 
-    def after(self, controller: str, key: str, nth: int) -> None:
+    def after(self, write: Count) -> None:
         """It has happened, and its answer is not sent yet."""
         ...
 
@@ -80,13 +84,14 @@ class Interceptor:
         sleep: Callable[[float], Awaitable[None]],
         told: Callable[[], None],
         judge: Judge,
-        watched: Callable[[str], None],
+        watched: Callable[[str, str], None],
     ) -> None:
-        """``told``: a controller learns something now. ``watched``: a controller has begun a watch."""
+        """``told``: a controller learns something now. ``watched``: a controller has begun a watch of a
+        resource, or asks for a lease."""
         self._app = app
         self._course = course
         self.now_ns = now_ns
-        self.sleep = sleep
+        self._sleep = sleep
         self._told = told
         self._judge = judge
         self._watched = watched
@@ -102,8 +107,14 @@ class Interceptor:
         """Controllers, with the resources that are refused to them; empty: all."""
         self._paused: dict[str, asyncio.Event] = {}
         """Set when the pause is over."""
+        self._deposed = set[str]()
+        """Those of them for whom leases wait, too."""
         self._streams: set[Stream] = set()
         self._flushing: set[asyncio.Future[None]] = set()
+        self._connections = 0
+        self.hold: Callable[[str], None] = lambda what: None
+        self.release: Callable[[str], None] = lambda what: None
+        """Time stands for this, in words, and no longer."""
 
     def close(self) -> None:
         self._app.close()
@@ -125,12 +136,15 @@ class Interceptor:
     def relist(self, controller: str, resource: str, revision: int) -> None:
         self._judge.ended(controller, self.expire(controller, resource, revision))
 
-    def pause(self, controller: str) -> None:
+    def pause(self, controller: str, *, with_leases: bool = False) -> None:
         """Nothing gets through to it or from it."""
         self._paused.setdefault(controller, asyncio.Event())
+        if with_leases:
+            self._deposed.add(controller)
 
     def resume(self, controller: str) -> None:
         """May be repeated."""
+        self._deposed.discard(controller)
         over = self._paused.pop(controller, None)
         if over is not None:
             over.set()
@@ -165,6 +179,9 @@ class Interceptor:
 
     # For streams
 
+    async def sleep(self, seconds: float) -> None:
+        await self._sleep(seconds)
+
     def view(self, controller: str, resource: str) -> View | None:
         return next((one for one in self._views if one.is_of(controller, resource)), None)
 
@@ -175,7 +192,7 @@ class Interceptor:
         return self._judge.late_s(controller, resource)
 
     async def tell(self, stream: Stream, line: bytes, send: Send) -> None:
-        await self._gate(stream.controller)
+        await self._gate(stream.controller, stream.resource)
         found = stream.parsed(line)
         if found is not None and found.what != "BOOKMARK":
             self._course.notices.append(Notice(self.now_ns(), stream.controller, found.key, found.revision, found.what))
@@ -192,15 +209,16 @@ class Interceptor:
         asked = requests.of(scope)
         scope = _in_json(scope)
         resource = _resource(asked) if asked.resource else ""
-        if resource not in ALWAYS_FRESH:
-            await self._gate(controller)
-        if resource and asked.verb in ("list", "watch"):
+        await self._gate(controller, resource)
+        if resource == LEASES:
+            self._watched(controller, resource)
+        if resource and asked.verb == "list":
             self._judge.asks(controller, resource)
         if resource and any(who == controller and _is_of(of, resource) for who, of in self._outages):
             await layer.drain(receive)
             await refusals.send(refusals.status(503, asked), send)
         elif asked.resource.partition("/")[2] in _CONNECTS:
-            await self._app(scope, receive, send)
+            await self._connect(controller, asked, scope, receive, send)
         elif asked.verb in _WRITES and resource:
             await self._write(controller, asked, scope, receive, send)
         elif asked.is_watch and resource:
@@ -226,9 +244,24 @@ class Interceptor:
                 return self.tokens.get(value.removeprefix(b"Bearer "), "")
         return ""
 
-    async def _gate(self, controller: str) -> None:
+    async def _connect(self, controller: str, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
+        """What is said on the connection is not heard here: time stands until it is over. Not for ever, as a command
+        may itself wait for time to pass."""
+        self._connections += 1
+        what = f"{asked.resource} {asked.name} for {controller} ({self._connections})"
+        serving = asyncio.ensure_future(self._app(scope, receive, send))
+        self.hold(what)
+        try:
+            await asyncio.wait((serving,), timeout=_CONNECTED_S)
+            self.release(what)
+            await serving
+        finally:
+            self.release(what)
+            serving.cancel()
+
+    async def _gate(self, controller: str, resource: str) -> None:
         """Until a pause is over."""
-        while controller in self._paused:
+        while controller in self._paused and (resource not in ALWAYS_FRESH or controller in self._deposed):
             await self._paused[controller].wait()
 
     async def _write(self, controller: str, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
@@ -238,36 +271,48 @@ class Interceptor:
             body = await _body(receive)
             name, receive = _name(body, resource), _again(body, receive)
         key = key_of(resource, asked.namespace, name) if name else ""
-        nth = course.count_write(controller, key) if key else 0
-        verdict = judge.before(controller, key, nth) if key else Verdict()
+        count = course.count_write(controller, resource, key, asked.verb)
+        verdict = judge.before(count)
         if verdict.late_s:
             await self.sleep(verdict.late_s)
         if verdict.code:
-            course.writes.append(Write(self.now_ns(), controller, asked.verb, key, nth, verdict.code, course.revision))
+            self._note(asked, count, verdict.code)
             await layer.drain(receive)
             await refusals.send(refusals.status(verdict.code, asked), send)
             return
         answer = await past.whole(self._app, scope, receive)
         status = int(answer[0]["status"]) if answer else 0
-        if not key and asked.verb == "create" and status < 300:  # what it is called only the store knows
+        if not count.key and asked.verb == "create" and status < 300:  # what it is called only the store knows
             made = _name(b"".join(message.get("body", b"") for message in answer[1:]), resource)
-            key = key_of(resource, asked.namespace, made) if made else ""
-            nth = course.count_write(controller, key) if key else 0
-            verdict = judge.before(controller, key, nth) if key else verdict
-        if key and status < 300:
-            judge.after(controller, key, nth)
-        # Of a name that the store has chosen it is too late to refuse anything.
-        is_lost = verdict.is_lost or verdict.code > 0 or controller in self.deaf
-        if key:
-            told = 0 if is_lost else status
-            course.writes.append(Write(self.now_ns(), controller, asked.verb, key, nth, told, course.revision))
+            count = course.name_write(count, key_of(resource, asked.namespace, made) if made else "")
+        if status < 300:
+            judge.after(count)
+        is_lost = verdict.is_lost or controller in self.deaf
+        self._note(asked, count, 0 if is_lost else status)
         if is_lost:
             await layer.end_connection(scope, receive, True)
             return
-        if resource not in ALWAYS_FRESH:
-            await self._gate(controller)
+        await self._gate(controller, resource)
+        if verdict.answer_late_s:
+            await self.sleep(verdict.answer_late_s)
         for message in answer:
             await send(message)
+
+    def _note(self, asked: Asked, count: Count, status: int) -> None:
+        if count.key:
+            self._course.writes.append(
+                Write(
+                    self.now_ns(),
+                    count.controller,
+                    asked.verb,
+                    count.key,
+                    count.nth,
+                    status,
+                    self._course.revision,
+                    count.nth_of_kind,
+                    count.nth_of_verb,
+                )
+            )
 
     # Watches
 
@@ -287,9 +332,10 @@ class Interceptor:
         elif since.isdecimal() and 0 < int(since) <= self._compacted.get((controller, resource), -1):
             await _expired(asked, send)
             return
+        self._judge.asks(controller, resource)  # not where it was refused: it waits, and asks once more
         stream = Stream(self, controller, resource, send, begins)
         self._streams.add(stream)
-        self._watched(controller)
+        self._watched(controller, resource)
         stream.serving = asyncio.ensure_future(self._app(scope, receive, stream.pass_on))
         try:
             await stream.serving
@@ -340,7 +386,7 @@ async def _body(receive: Receive) -> bytes:
     found = b""
     while True:
         message = await receive()
-        found += message.get("body", b"")
+        found += bytes(message.get("body", b""))
         if message["type"] != "http.request" or not message.get("more_body"):
             return found
 

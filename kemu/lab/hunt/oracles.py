@@ -38,7 +38,7 @@ class Symptom:
     """One thing that went wrong."""
 
     what: str
-    """``property crash stuck refused missing surplus different created deleted hot restless`` and those of
+    """``property crash exit stuck refused missing surplus different created deleted hot restless`` and those of
     :mod:`safety`"""
     subject: str
     """The kind, or the controller, or the step."""
@@ -109,7 +109,8 @@ class Reference:
         for outcome in self.outcomes:
             found += [f"step {place + 1} ({self._steps[place]}) waited in vain" for place in outcome.stuck]
             found += [f"step {place + 1} ({self._steps[place]}): {why}" for place, why in outcome.refused.items()]
-            found += [f"controller {name}: {why}" for name, all_ in outcome.crashes.items() for why in all_]
+            ends = (*outcome.crashes.items(), *outcome.exits.items())
+            found += [f"controller {name}: {why}" for name, all_ in ends for why in all_]
             found += [f"property {name} does not hold" for name in outcome.failed]
         return list(dict.fromkeys(found))
 
@@ -123,6 +124,8 @@ class Reference:
             yield Symptom("property", name, f"property {name} does not hold")
         for name, crashes in outcome.crashes.items():
             yield Symptom("crash", name, f"controller {name} fails: {crashes[0]}")
+        for name, exits in outcome.exits.items():
+            yield Symptom("exit", name, f"controller {name} has to be started again: {exits[0]}", False)
         yield from self._unsafe(outcome)
         for place in outcome.stuck:
             step = self._steps[place]

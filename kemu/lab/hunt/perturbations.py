@@ -6,27 +6,51 @@ start of the trial, so that it means the same in every trial.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kemu.emulated.settings import values
 from kemu.errors import KemuError
-from kemu.lab.hunt.projects import Named
+from kemu.lab.hunt.projects import SECOND, Named
 
-CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END = KINDS = (
+CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END, LATE, DEPOSE = KINDS = (
     "crashAfterWrite", "freeze", "hide", "conflict", "loseAnswer", "delay", "expire",
-    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch",
+    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch", "lateAnswer", "depose",
 )  # fmt: skip
-_OF_VIEWS = frozenset((FREEZE, HIDE, DELAY, PAUSE, LAG, OUTAGE))
-_OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE))
-_LASTS_S = {FREEZE: 20.0, HIDE: 60.0, DELAY: 5.0, PAUSE: 20.0, SLOW: 10.0, LAG: 20.0, OUTAGE: 10.0}
+_OF_VIEWS = frozenset((FREEZE, HIDE, DELAY, PAUSE, LAG, OUTAGE, DEPOSE))
+_OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE, LATE, DEPOSE))
+_LASTS_S = {
+    FREEZE: 20.0,
+    HIDE: 60.0,
+    DELAY: 5.0,
+    PAUSE: 20.0,
+    SLOW: 10.0,
+    LAG: 20.0,
+    OUTAGE: 10.0,
+    LATE: 3.0,
+    DEPOSE: 60.0,
+}
 """How long it takes, or how late something comes, unless the plan says otherwise: virtual time."""
+_LEAST_S = 1.0
 ALL = "all"
 """As a scope: all kinds."""
 _SCOPED = (FREEZE, LAG, OUTAGE)
+_TOLD = {
+    "create": "creation of",
+    "update": "update of",
+    "patch": "patch of",
+    "delete": "deletion of",
+    "deleting": "beginning of the end of",
+}
+_COUNTED = ("", "create", "update", "patch", "delete", "deleting")
 CODES = (429, 500, 503, 504)
 """With which a write can be refused; a conflict is a kind of its own."""
+
+
+ANY = '"*"'
+"""As a value of a condition: whatever it is."""
 
 
 @dataclass(frozen=True, order=True)
@@ -36,16 +60,37 @@ class Point:
     kind: str
     """As :attr:`kemu.lab.hunt.projects.Named.kind`."""
     name: str
+    """Empty: any object of the kind, in any namespace; only for writes."""
     namespace: str
     nth: int
+    when: tuple[tuple[str, str], ...] = ()
+    """Only changes count at which these fields come to have these values (JSON; ``"*"``: any), by path."""
+    of: str = ""
+    """What is counted: ``create``, ``delete``, of writes the other verbs, and of changes ``deleting``, when the object
+    begins to go. Empty: all."""
 
     @property
     def subject(self) -> Named:
-        return Named(self.kind, self.name, self.namespace)
+        return Named(self.kind, self.name or "of any name", self.namespace)
+
+    def told(self, what: str) -> str:
+        """``2nd write to Pod a``, ``1st creation of Pod a``"""
+        fields = " and ".join(f"{path} is {'there' if value == ANY else value}" for path, value in self.when)
+        whereupon = f" whereupon {fields}" if fields else ""
+        return f"{_ordinal(self.nth)} {_TOLD.get(self.of, what)} {self.subject}{whereupon}"
+
+    def __str__(self) -> str:
+        return self.told("change of")
 
     def data(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"object": {"kind": self.kind, "name": self.name}, "nth": self.nth}
-        if self.namespace != "default":
+        found: dict[str, Any] = {"object": {"kind": self.kind}, "nth": self.nth}
+        if self.of:
+            found["of"] = self.of
+        if self.when:
+            found["when"] = {path: json.loads(value) for path, value in self.when}
+        if self.name:
+            found["object"]["name"] = self.name
+        if self.namespace != "default" and self.name:
             found["object"]["namespace"] = self.namespace
         return found
 
@@ -58,6 +103,8 @@ class Perturbation:
                          is started again: it finds a state between two of its writes
     ``pause``            after its nth write to the object it is answered and told nothing for a while, and what it asks
                          meanwhile waits; then all comes at once
+    ``depose``           after its nth write to the object nothing gets through to the controller or from it, leases
+                         included, until its other replica has written something; then it goes on where it was
     ``freeze``           when the object of ``restart_at`` changes the nth time, the controller is started again, and
                          sees the kind of ``at`` as it was after the nth change of that object, for a while: a server
                          from the past
@@ -68,6 +115,8 @@ class Perturbation:
     ``conflict``         the nth write to the object is refused with 409
     ``refuse``           the nth write is refused with ``code``, as by a server that is overloaded or broken
     ``loseAnswer``       the nth write happens, and its answer is lost
+    ``lateAnswer``       the nth write happens, and its answer comes late: the controller hears of what came of it
+                         before it goes on
     ``slowWrites``       from the nth write to the object on, writes of its kind take long, as with a slow webhook
     ``outage``           after the nth write to the object the API server refuses all other requests for a while
     ``expire``           watches of the kind end before the nth change of the object, and cannot go on from there: 410
@@ -98,23 +147,24 @@ class Perturbation:
 
     def __str__(self) -> str:
         who = self.controller
-        nth = f"{_ordinal(self.at.nth)} {'write to' if self.is_about_writes else 'change of'} {self.at.subject}"
+        nth = self.at.told("write to" if self.is_about_writes else "change of")
         of = "all kinds" if self.of == ALL else self.of
         restart = self.restart_at
         if self.what == FREEZE:
             assert restart is not None
             return (
-                f"{who} starts again at the {_ordinal(restart.nth)} change of {restart.subject}, and sees"
-                f" {of} for {self.lasts_s:g} s as it was after the {nth}"
+                f"{who} starts again at the {restart}, and sees {of} for {self.lasts_s:g} s as it was after the {nth}"
             )
         return {
             CRASH: f"{who} crashes after its {nth}, and starts again",
             PAUSE: f"{who} is cut off for {self.lasts_s:g} s after its {nth}",
+            DEPOSE: f"{who} is cut off after its {nth} until its other replica writes, and goes on",
             LAG: f"{who} hears nothing of {of} for {self.lasts_s:g} s from the {nth} on",
             HIDE: f"{who} does not see the {nth} before the next one",
             CONFLICT: f"{who} meets a conflict in its {nth}",
             REFUSE: f"{who} is refused its {nth} with {self.code or 500}",
             LOSE: f"{who} does not hear that its {nth} has happened",
+            LATE: f"{who} is answered {self.lasts_s:g} s late to its {nth}",
             SLOW: f"writes of {who} to {self.at.kind} take {self.lasts_s:g} s from its {nth} on",
             OUTAGE: f"{who} finds the API server out of order for {of} for {self.lasts_s:g} s after its {nth}",
             EXPIRE: f"{who} is told that its watch of {self.at.kind} is too old before the {nth}",
@@ -155,6 +205,22 @@ def shown(plan: Plan) -> str:
     return "; ".join(map(str, plan))
 
 
+def weaker(one: Perturbation) -> Iterator[Perturbation]:
+    """Perturbations that do less: of one kind and not of all, at an earlier point, for half the time."""
+    if one.of == ALL and one.at.kind != ALL:
+        yield replace(one, scope=one.at.kind)
+    for nth in sorted({1, one.at.nth // 2, one.at.nth - 1}):
+        if 0 < nth < one.at.nth:
+            yield replace(one, at=replace(one.at, nth=nth))
+    restart = one.restart_at
+    if restart is not None:
+        for nth in sorted({1, restart.nth // 2, restart.nth - 1}):
+            if 0 < nth < restart.nth and (restart.subject != one.at.subject or nth > one.at.nth):
+                yield replace(one, restart_at=replace(restart, nth=nth))
+    if one.lasts_s >= 2 * _LEAST_S:
+        yield replace(one, seconds=float(int(one.lasts_s / 2)))
+
+
 def read(data: object, controllers: Mapping[str, object], place: str) -> Perturbation:
     """From what a plan has below ``perturb``. ``place``: what to call it. Raises KemuError."""
 
@@ -163,7 +229,7 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
 
     if not isinstance(data, Mapping):
         raise fail("perturb has to be a mapping: {kind: crashAfterWrite, controller: operator, object: {…}, nth: 2}")
-    keys = ("kind", "controller", "object", "nth", "restart", "until", "scope", "code")
+    keys = ("kind", "controller", "object", "nth", "of", "restart", "until", "scope", "code", "when")
     strange = set(data) - set(keys)
     if strange:
         raise fail(f"perturb has no key {min(map(str, strange))}; there are {', '.join(keys)}")
@@ -172,7 +238,11 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
         raise fail(f"kind {what!r} is none of {', '.join(KINDS)}")
     if controller not in controllers:
         raise fail(f"there is no controller {controller!r}; there are {', '.join(controllers)}")
-    at = _point(data, fail)
+    if what == DEPOSE and f"{controller}{SECOND}" not in controllers:
+        raise fail(f"{DEPOSE} needs a second replica: replicas: 2 of controller {controller}")
+    at = _point(data, fail, needs_name=what not in _OF_WRITES)
+    if at.when and what in _OF_WRITES:
+        raise fail(f"when is not for {what}, which counts writes")
     restart_at = None
     if what == FREEZE:
         if "restart" not in data:
@@ -211,18 +281,27 @@ def _details(data: Mapping[Any, Any], what: str, fail: Callable[[str], KemuError
     return scope, code
 
 
-def _point(data: object, fail: Callable[[str], KemuError]) -> Point:
+def _point(data: object, fail: Callable[[str], KemuError], *, needs_name: bool = True) -> Point:
     if not isinstance(data, Mapping):
         raise fail("has to be a mapping: {object: {kind: StatefulSet, name: z}, nth: 1}")
     stated = data.get("object")
     if not isinstance(stated, Mapping) or not isinstance(stated.get("kind"), str):
         raise fail("object has to be {kind: StatefulSet, name: z}")
-    if not isinstance(stated.get("name"), str):
+    if not isinstance(stated.get("name", None if needs_name else ""), str):
         raise fail("object has no name")
     nth = data.get("nth", 1)
     if not isinstance(nth, int) or isinstance(nth, bool) or nth < 1:
         raise fail(f"nth has to be a number from 1 on, not {nth!r}")
-    return Point(stated["kind"], stated["name"], stated.get("namespace", "default"), nth)
+    of = data.get("of", "")
+    if of not in _COUNTED:
+        raise fail(f"of has to be one of {', '.join(_COUNTED[1:])}, not {of!r}")
+    when = data.get("when", {})
+    if not isinstance(when, Mapping) or not all(isinstance(path, str) and path for path in when):
+        raise fail("when has to be fields with values: {spec.replicas: 3}")
+    if when and of:
+        raise fail("of and when are two ways to count")
+    fields = tuple((path, json.dumps(value, sort_keys=True)) for path, value in when.items())
+    return Point(stated["kind"], stated.get("name", ""), stated.get("namespace", "default"), nth, fields, of)
 
 
 def _ordinal(number: int) -> str:

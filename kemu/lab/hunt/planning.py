@@ -8,8 +8,10 @@ the last one. What finds most comes first: old views of what is deleted or made 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 from kemu.lab.hunt.courses import Change, Write
@@ -19,12 +21,14 @@ from kemu.lab.hunt.perturbations import (
     CONFLICT,
     CRASH,
     DELAY,
+    DEPOSE,
     END,
     EXPIRE,
     FREEZE,
     HIDE,
     KINDS,
     LAG,
+    LATE,
     LOSE,
     OUTAGE,
     PAUSE,
@@ -44,10 +48,14 @@ _ALIKE = 2
 """Of points that are alike."""
 _MEET_NS = 5_000_000_000
 """Virtual time in which changes of two kinds can overtake each other."""
+_AFTERWARDS_NS = 1_000_000_000
+"""Virtual time in which it is heard what came of a write."""
+_HIDDEN_NS = 60_000_000_000
+"""Virtual time for which a change is hidden at most."""
 _PAIRS = 40
 _TURNS = {
-    FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0,
-    DELAY: 1, REFUSE: 1, END: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
+    FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0, LATE: 0,
+    DELAY: 1, REFUSE: 1, END: 1, DEPOSE: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
 }  # fmt: skip
 """In which turn the first one of each kind comes; they are in the order of their promise."""
 
@@ -66,8 +74,29 @@ def plans(reference: Outcome, *, pairs: bool = False) -> list[Plan]:
         chosen = sorted(chosen, key=lambda each: each[0])
         for turn, one in enumerate(dict.fromkeys(one for _, one in chosen)):
             found.append((turn + _TURNS[what], order.index(what), one))
-    singles: list[Plan] = [(one,) for _, _, one in sorted(found, key=lambda each: each[:2])]
+    singles: list[Plan] = [(_among_alike(analysis, one),) for _, _, one in sorted(found, key=lambda each: each[:2])]
     return [*singles, *(_pairs(analysis) if pairs else ())]
+
+
+def _among_alike(analysis: Analysis, one: Perturbation) -> Perturbation:
+    """With points that are counted among creations and deletions, where they are one: how often an object is updated
+    before depends on times, and differs from trial to trial."""
+    course = analysis.course
+    if one.is_about_writes:
+        key = course.key(one.at.subject) if one.at.name else ""
+        write = next(
+            (w for w in course.writes if (w.controller, w.key, w.nth) == (one.controller, key, one.at.nth)), None
+        )
+        is_rare = write is not None and write.nth_of_verb and write.verb in ("create", "delete")
+        return replace(one, at=replace(one.at, nth=write.nth_of_verb, of=write.verb)) if write and is_rare else one
+    restart = None if one.restart_at is None else _change_among_alike(analysis, one.restart_at)
+    return replace(one, at=_change_among_alike(analysis, one.at), restart_at=restart)
+
+
+def _change_among_alike(analysis: Analysis, point: Point) -> Point:
+    key = analysis.course.key(point.subject)
+    change = next((one for one in analysis.course.changes if (one.key, one.nth) == (key, point.nth)), None)
+    return replace(point, nth=change.nth_of_what, of=change.what) if change is not None and change.what else point
 
 
 def every(reference: Outcome) -> Iterator[Plan]:
@@ -76,9 +105,11 @@ def every(reference: Outcome) -> Iterator[Plan]:
     controllers = dict.fromkeys(one.controller for one in analysis.writes)
     changes = [one for own in analysis.changes.values() for one in own]
     for write in analysis.writes:
-        at = _point(analysis, write.key, write.nth)
-        for what in (CRASH, LOSE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
+        at = _at_write(analysis, write)
+        for what in (CRASH, LOSE, LATE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
             yield (Perturbation(what, write.controller, at),)
+        if analysis.has_second(write.controller):
+            yield (Perturbation(DEPOSE, write.controller, at),)
     for controller in controllers:
         for change in changes:
             at = _point(analysis, change.key, change.nth)
@@ -94,7 +125,13 @@ def every(reference: Outcome) -> Iterator[Plan]:
 
 def brute_force(reference: Outcome) -> int:
     """How many :func:`every` has."""
-    return sum(1 for _ in every(reference))
+    analysis = Analysis(reference)
+    writes = sum(7 + (one.verb in _COMPARING) + analysis.has_second(one.controller) for one in analysis.writes)
+    controllers = len({one.controller for one in analysis.writes})
+    revisions = sorted(one.revision for own in analysis.changes.values() for one in own)
+    count = len(revisions)
+    later = sum(count - bisect_right(revisions, revision) for revision in revisions)
+    return writes + controllers * (6 * count + 2 * later)
 
 
 _COMPARING = ("update", "patch")
@@ -103,9 +140,22 @@ _COMPARING = ("update", "patch")
 
 def _singles(analysis: Analysis) -> dict[str, list[Ranked]]:
     found: dict[str, list[Ranked]] = {what: [] for what in KINDS}
-    for rank, one in (*_of_writes(analysis), *_freezes(analysis), *_of_impacts(analysis), *_delays(analysis)):
+    for rank, one in (
+        *_of_writes(analysis),
+        *_late_answers(analysis),
+        *_freezes(analysis),
+        *_of_impacts(analysis),
+        *_delays(analysis),
+    ):
         found[one.what].append((rank, one))
     return found
+
+
+def _at_write(analysis: Analysis, write: Write, later: int = 0) -> Point:
+    """Objects whose names the store makes are counted by their kind."""
+    if analysis.has_random_name(write.key):
+        return Point(analysis.kind(write.key), "", "default", write.nth_of_kind + later)
+    return _point(analysis, write.key, write.nth + later)
 
 
 def _point(analysis: Analysis, key: str, nth: int) -> Point:
@@ -125,12 +175,12 @@ def _few(found: Iterable[_T], alike: Callable[[_T], Hashable], most: int = _ALIK
 
 
 def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
-    chosen = _few(analysis.writes, lambda one: (one.controller, one.key), _WRITES_OF_ONE)
+    chosen = _few(analysis.writes, lambda one: (one.controller, one.key, one.verb == "delete"), _WRITES_OF_ONE)
     chosen = _few(chosen, lambda one: (one.controller, one.verb, analysis.role(one.key), one.nth))
     kinds = set[tuple[str, str]]()
     refused = set[Hashable]()
     for write in chosen:
-        at = _point(analysis, write.key, write.nth)
+        at = _at_write(analysis, write)
         spell = [
             one
             for one in analysis.writes
@@ -138,7 +188,7 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
         ]
         # Between two writes something is half done.
         rank = 0 if write is not spell[-1] else 2
-        rank += 0 if write.verb in ("create", "delete") else 1
+        rank = -1 if write.verb == "delete" else rank + int(write.verb != "create")
         yield rank, Perturbation(CRASH, write.controller, at)
         yield rank, Perturbation(LOSE, write.controller, at)
         if write.verb in _COMPARING:
@@ -149,12 +199,35 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
             yield int(write is spell[0]), Perturbation(REFUSE, write.controller, at)
             if write is not spell[-1]:
                 yield rank, Perturbation(OUTAGE, write.controller, at)
+            if analysis.has_second(write.controller):
+                yield rank, Perturbation(DEPOSE, write.controller, at)
             if _others_go_on(analysis, write):
                 yield rank, Perturbation(PAUSE, write.controller, at)
         kind = write.controller, at.kind
         if kind not in kinds:
             kinds.add(kind)
             yield int(write.verb != "create"), Perturbation(SLOW, write.controller, at)
+
+
+def _late_answers(analysis: Analysis) -> Iterator[Ranked]:
+    """To writes upon which objects go, or change by others, that the controller deals with right after the answer."""
+    found = _few(analysis.writes, lambda one: (one.controller, one.verb, analysis.role(one.key), _gone(analysis, one)))
+    for write in found:
+        spell = analysis.spell_of(write)
+        follows = any(
+            one.controller == write.controller and write.time_ns < one.time_ns <= spell[1] for one in analysis.writes
+        )
+        if _gone(analysis, write):
+            yield int(not follows), Perturbation(LATE, write.controller, _at_write(analysis, write))
+
+
+def _gone(analysis: Analysis, write: Write) -> bool:
+    """Whether the controller hears soon after a write that objects are gone."""
+    return any(
+        one.what == "DELETED" and one.key != write.key and 0 <= one.time_ns - write.time_ns < _AFTERWARDS_NS
+        for one in analysis.notices
+        if one.controller == write.controller
+    )
 
 
 def _is_within(write: Write, spell: tuple[int, int]) -> bool:
@@ -186,13 +259,19 @@ def _chosen(analysis: Analysis) -> list[Impact]:
 
 
 def _rank(impact: Impact) -> int:
+    """What made the controller delete something does most harm when it is seen again; and what somebody has asked for
+    comes before what only happens meanwhile."""
+    is_asked = impact.is_end or not impact.paths or any(path.startswith(("spec", "data")) for path in impact.paths)
+    if any(one.verb == "delete" for one in impact.writes):
+        return 0 if is_asked else 1
     if impact.is_end:
-        return 0 if any(one.verb == "delete" for one in impact.writes) else 1
-    return 2 if any(one.verb in ("create", "delete") for one in impact.writes) else 3
+        return 2
+    return (4 if any(one.verb == "create" for one in impact.writes) else 6) + (0 if is_asked else 1)
 
 
 def _freezes(analysis: Analysis) -> Iterator[Ranked]:
-    """An old state that made the controller write, seen again when what it wrote then has changed once more."""
+    """An old state that made the controller write, seen again when what it wrote then has changed once more; and the
+    state before it."""
     for impact in _chosen(analysis):
         at = impact.change
         first = impact.writes[0].revision
@@ -213,6 +292,10 @@ def _freezes(analysis: Analysis) -> Iterator[Ranked]:
             yield rank, Perturbation(FREEZE, impact.notice.controller, point, when)
             if not place and _rank(impact) <= 1:
                 yield rank + 1, Perturbation(FREEZE, impact.notice.controller, point, when, scope=ALL)
+            if not place and at.nth > 1 and any(path.startswith("spec") for path in impact.paths):
+                # What was asked for is undone by who still sees what was wanted before.
+                before = _point(analysis, at.key, at.nth - 1)
+                yield rank, Perturbation(FREEZE, impact.notice.controller, before, when)
 
 
 def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
@@ -223,8 +306,12 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
         kind = analysis.kind(at.key)
         point = _point(analysis, at.key, at.nth)
         # What the controller itself has changed thereupon would not have come without it.
-        after = next((one for one in analysis.changes[at.key] if one.revision > at.revision), None)
-        if after is not None and (controller, at.key, after.revision) not in written:
+        after = (
+            one
+            for one in analysis.changes[at.key]
+            if one.revision > at.revision and (controller, at.key, one.revision) not in written
+        )
+        if any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
             yield _rank(impact), Perturbation(HIDE, controller, point)
         if (controller, kind, END) not in seen:
             seen.add((controller, kind, END))
@@ -272,7 +359,7 @@ def _delays(analysis: Analysis) -> Iterator[Ranked]:
                 break
         if (controller, kind) not in seen:
             seen.add((controller, kind))
-            yield 4, Perturbation(DELAY, controller, point)
+            yield 8, Perturbation(DELAY, controller, point)
 
 
 # Two at once
@@ -286,7 +373,7 @@ def _pairs(analysis: Analysis) -> list[Plan]:
         counts[write.controller, write.key].append(write)
 
     def crash(write: Write, later: int = 0) -> Perturbation:
-        return Perturbation(CRASH, write.controller, _point(analysis, write.key, write.nth + later))
+        return Perturbation(CRASH, write.controller, _at_write(analysis, write, later))
 
     for rank, one in (*_freezes(analysis), *_of_impacts(analysis), *_of_writes(analysis)):
         what = one.what

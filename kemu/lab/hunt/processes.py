@@ -17,6 +17,7 @@ from kemu.lab.hunt.projects import Controller
 from kemu.lab.hunt.waits import Waits
 from kemu.runtime.real import programs
 
+_CLOCKS = Path(__file__).with_name("clocks")
 _END_S = 2.0
 """Real time in which the last words of a controller come."""
 
@@ -25,15 +26,23 @@ class Process:
     """One controller of one trial. Its children, if it has any, end with it."""
 
     def __init__(
-        self, controller: Controller, words: Mapping[str, str], here: Path, output: Path, ready: Callable[[], None]
+        self,
+        controller: Controller,
+        words: Mapping[str, str],
+        here: Path,
+        output: Path,
+        ready: Callable[[], None],
+        ended: Callable[[], None],
     ) -> None:
         """``words``: what ``{kubeconfig}`` and its like stand for. ``ready``: told, in a thread, when the line comes
-        that says so; where the controller has none, never."""
+        that says so; where the controller has none, never. ``ended``: told, in a thread, when it has ended by
+        itself."""
         self.controller = controller
         self._words = words
         self._here = here
         self._output = output
         self._ready = ready
+        self._ended = ended
         self._child: subprocess.Popen[str] | None = None
         self._reader: threading.Thread | None = None
         self._waits: Waits | None = None
@@ -50,6 +59,8 @@ class Process:
         env = {**os.environ, **{key: _filled(value, self._words) for key, value in self.controller.env.items()}}
         env["KUBECONFIG"] = self._words["kubeconfig"]
         env["KEMU_CLOCK"] = self._words["clock"]
+        if self.controller.clock == "python":
+            env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_CLOCKS), env.get("PYTHONPATH", "")]))
         passed = () if timers is None else (timers.fileno(),)
         if timers is not None:
             env["KEMU_TIMERS"] = str(timers.fileno())
@@ -91,6 +102,10 @@ class Process:
         """At once, as by a crash of its machine."""
         self._end()
 
+    def may_end(self) -> None:
+        """That it ends by itself is no crash from now on."""
+        self._wanted = False
+
     def stop(self) -> None:
         """For good. Nothing that it would do in order (as giving back a lease) belongs to the trial. Waits for its last
         words."""
@@ -125,7 +140,10 @@ class Process:
         self.panics += said.panics
         if child is self._child and self._wanted:
             why = next(iter(said.panics), said.last_error)
+            if why and why not in self.panics:
+                self.panics.append(why)
             self.crashes.append(why or f"it ended by itself, with exit code {code}")
+            self._ended()
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:

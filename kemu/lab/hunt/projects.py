@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -45,7 +45,7 @@ from kemu.lab.scenario.loading import mistakes
 T = TypeVar("T")
 
 KIND = "Hunt"
-LASTING = ("freeze", "hide", "delay", "pause", "slowWrites", "lag", "outage")
+LASTING = ("freeze", "hide", "delay", "pause", "slowWrites", "lag", "outage", "lateAnswer", "depose")
 """Perturbations that last a while, by their names in :mod:`kemu.lab.hunt.perturbations`."""
 WITHIN_S = 300.0
 """Virtual time in which what a step waits for has to come about."""
@@ -110,11 +110,13 @@ _CONTROLLER = Record(
         "command": Key(
             ListOf(_TEXT, 1),
             "What starts it. {kubeconfig}, {folder} (of the trial), {here} (where this file is), {operators} (those "
-            "of scripts/operators) and {python} (that of kemu) are replaced.",
+            "of scripts/operators), {port} (a free one, the same for all) and {python} (that of kemu) are replaced.",
             required=True,
         ),
         "env": Key(MapOf(Text(".*")), "Its environment, beside that of kemu; the same is replaced."),
         "directory": Key(_TEXT, "Where it runs, beside this file; where this file is."),
+        "clock": Key(Text("python", "python"), "Whose sleeps and timers pass in virtual time: python."),
+        "replicas": Key(Whole(1), "How many of it there are, of which one leads; 1 or 2."),
         "ready": Key(
             Record({"log": Key(_PATTERN, "A line that it prints when it works.", required=True)}),
             "When it works; by default as soon as it has asked for something.",
@@ -171,6 +173,11 @@ _FILE = Record(
 )
 
 
+SECOND = "-2"
+"""What the name of a controller's second replica ends with."""
+_MOST_REPLICAS = 2
+
+
 @dataclass(frozen=True)
 class Controller:
     name: str
@@ -179,6 +186,10 @@ class Controller:
     directory: str = ""
     ready: str = ""
     """A regular expression of a line; empty: it is ready when it asks for something."""
+    clock: str = ""
+    """``python``: its timers are in virtual time by :mod:`kemu.lab.hunt.clocks`."""
+    stands_by: bool = False
+    """It waits for the lease of another one, which has its name without :data:`SECOND`."""
 
 
 @dataclass(frozen=True)
@@ -292,7 +303,12 @@ class _Loading:
             for index, each in enumerate(_valid(spec.get("steps"), none))
             if each is not INVALID
         ]
-        controllers = [self._controller(each) for each in _valid(spec.get("controllers"), none) if _is_started(each)]
+        controllers = [
+            one
+            for index, each in enumerate(_valid(spec.get("controllers"), none))
+            if _is_started(each)
+            for one in self._replicas(self._controller(each), each, index)
+        ]
         names = [each.name for each in controllers]
         for index, name in enumerate(names):
             if name in names[:index]:
@@ -323,8 +339,10 @@ class _Loading:
                 continue
             place = self._here / name.replace("{operators}", str(operators()))
             if not place.exists():
-                hint = "scripts/operators builds operators" if "{operators}" in name else ""
-                self._report.add(("spec", "cluster", "manifests", index), f"there is no {place}", hint)
+                is_built = "{operators}" in name
+                text = f"there is no {place}" if is_built else f"there is no {name} beside this file"
+                hint = "scripts/operators builds operators" if is_built else ""
+                self._report.add(("spec", "cluster", "manifests", index), text, hint)
             found.append(place)
         return found
 
@@ -336,7 +354,15 @@ class _Loading:
             stated.get("env", {}),
             stated.get("directory", ""),
             _valid(ready.get("log"), ""),
+            _valid(stated.get("clock"), ""),
         )
+
+    def _replicas(self, one: Controller, stated: Mapping[str, Any], index: int) -> list[Controller]:
+        count = _valid(stated.get("replicas"), 1)
+        if count > _MOST_REPLICAS:
+            self._report.add(("spec", "controllers", index, "replicas"), "at most 2: one leads, the other one waits")
+        # Who waits for a lease may never print that it works.
+        return [one, replace(one, name=f"{one.name}{SECOND}", ready="", stands_by=True)] if count > 1 else [one]
 
     def _step(self, stated: Mapping[str, Any], path: documents.Path) -> Step | None:
         what = next((key for key in _ANY_STEP if key in stated), "")

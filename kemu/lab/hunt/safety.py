@@ -140,9 +140,10 @@ class _World:
         if before is None and self._removed_at_work.pop(change.key, None) is not None:
             text = f"{self._shown(change)} is there anew before the containers of the former one have ended"
             yield Harm(TWINS, change.key, change.time_ns, text)
-        if now.spec.nodeName and (before is None or not before.spec.nodeName):
+        claims = _claims(now)
+        if claims and now.spec.nodeName and (before is None or not before.spec.nodeName):
             for other in self._of["pods"].values():
-                shared = _claims(other) & _claims(now) if other.spec.nodeName not in ("", now.spec.nodeName) else ()
+                shared = _claims(other) & claims if other.spec.nodeName not in ("", now.spec.nodeName) else ()
                 if not shared or other.metadata.namespace != now.metadata.namespace or _is_over(other):
                     continue
                 claim = min(shared)

@@ -66,6 +66,7 @@ class Hunt:
         repetitions: int = findings.REPETITIONS,
         retries: int = 0,
         shrink: bool = True,
+        pairs: bool = False,
         real_s: float = float("inf"),
         jobs: int = 1,
         executor: Executor | None = None,
@@ -73,14 +74,16 @@ class Hunt:
         on_lost: Callable[[str], object] = lambda text: None,
     ) -> None:
         """``retries``: see :func:`findings.shows`. ``shrink``: findings lose the steps that they do not need, in many
-        trials. ``real_s``: no further plan begins when so much real time has passed. ``jobs``: processes, one trial in
-        each; 1: all happens in this one. ``executor``: in their place, such as a Ray cluster. ``on_progress``: told
-        after each plan. ``on_lost``: told that a process has died or hangs."""
+        trials. ``pairs``: two perturbations at once as well, after the others. ``real_s``: no further plan begins when
+        so much real time has passed. ``jobs``: processes, one trial in each; 1: all happens in this one. ``executor``:
+        in their place, such as a Ray cluster. ``on_progress``: told after each plan. ``on_lost``: told that a process
+        has died or hangs."""
         self._project = project
         self._out = out
         self._repetitions = repetitions
         self._retries = retries
         self._shrink = shrink
+        self._pairs = pairs
         self._real_s = real_s
         self._on_progress = on_progress
         is_here = executor is None
@@ -128,7 +131,8 @@ class Hunt:
     def run(self) -> Iterator[Finding]:
         """Raises Unsettled."""
         reference = self.reference()
-        self.plans = [self.lasting(plan) for plan in planning.plans(reference.outcomes[0])]
+        found = planning.plans(reference.outcomes[0], pairs=self._pairs)
+        self.plans = [self.lasting(plan) for plan in found]
         self.brute_force = planning.brute_force(reference.outcomes[0])
         self.coverage.begin(reference.outcomes[0], self.plans)
         progress = self.progress = Progress(len(self.plans))
@@ -175,7 +179,9 @@ class Hunt:
     def _consider(self, reference: Reference, plan: Plan, symptoms: list[Symptom]) -> Finding | None:
         signatures = {each.signature for each in oracles.bugs(symptoms)}
         for known in self.findings:
-            if signatures <= {each.signature for each in known.symptoms} and _kinds(plan) == _kinds(known.plan):
+            if signatures <= {each.signature for each in known.symptoms} and set(_kinds(known.plan)) <= set(
+                _kinds(plan)
+            ):
                 known.alike.append(plan)
                 return None
         steps = self._project.steps
@@ -190,6 +196,11 @@ class Hunt:
         except LostTrial as error:
             self.coverage.lost.append((plan, str(error)))
             return None
+        except KeyboardInterrupt:  # it is kept as it is known
+            folder = self._out / f"finding-{number}" / "run"
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            self.findings.append(Finding(number, plan, steps, symptoms, folder))
+            raise
         finally:
             self.progress.doing = ""
         self.findings.append(finding)

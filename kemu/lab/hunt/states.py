@@ -5,8 +5,8 @@ No difference is, whoever has made the object:
 * identities, versions, times, addresses, random ends of names, and text that holds them
 * the order of a list whose items are the same
 * what conditions say beside their type and status; of a pod's status all but its phase and conditions
-* what Kubernetes' own controllers keep: Events, Leases, EndpointSlices, ControllerRevisions, Nodes, old ReplicaSets;
-  those that a controller of the hunt has written are compared, but for Events and Leases
+* what Kubernetes' own controllers keep: Events, Leases, EndpointSlices, ControllerRevisions, Nodes, VolumeAttachments,
+  old ReplicaSets; those that a controller of the hunt has written are compared, but for Events and Leases
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ Fields = Mapping[str, Any]
 """Leaves of an object by their paths."""
 
 NEVER_COMPARED = frozenset(("Event", "Lease"))
-KEPT_BY_KUBERNETES = frozenset(("Node", "CSINode", "EndpointSlice", "Endpoints", "ControllerRevision"))
+KEPT_BY_KUBERNETES = frozenset(
+    ("Node", "CSINode", "EndpointSlice", "Endpoints", "ControllerRevision", "VolumeAttachment")
+)
 _BY_NATURE = frozenset(
     (
         "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "generation", "observedGeneration",

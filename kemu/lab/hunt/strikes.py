@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from kemu.emulated.objects import resources
-from kemu.lab.hunt.courses import Change, Course
+from kemu.lab.hunt.courses import Change, Count, Course, manifest
 from kemu.lab.hunt.interceptors import Interceptor, Verdict
 from kemu.lab.hunt.perturbations import (
     ALL,
+    ANY,
     CONFLICT,
     CRASH,
     DELAY,
+    DEPOSE,
     END,
     EXPIRE,
     HIDE,
     LAG,
+    LATE,
     LOSE,
     OUTAGE,
     PAUSE,
@@ -26,7 +29,8 @@ from kemu.lab.hunt.perturbations import (
     Perturbation,
     Point,
 )
-from kemu.lab.hunt.watches import Hiding, View
+from kemu.lab.hunt.projects import SECOND
+from kemu.lab.hunt.watches import ALWAYS_FRESH, Hiding, View
 from kemu.runtime.runlog.events import Transaction
 
 LATE_FOR_S = 60.0
@@ -46,8 +50,13 @@ class Controllers(Protocol):
         """After so much virtual time."""
         ...
 
-    def hold(self, what: str, real_s: float) -> None:
-        """Time waits for something, in words, until it is released, or so much real time has passed."""
+    def let_end(self, name: str) -> None:
+        """If it ends from now on, that is no crash."""
+        ...
+
+    def hold(self, name: str, what: str, real_s: float) -> None:
+        """Time waits for something that a controller is to do, in words, until it is released, or so much real time
+        has passed."""
         ...
 
     def release(self, what: str) -> None:
@@ -67,8 +76,12 @@ class Strikes:
         self._changes = [_Waiting(one) for one in perturbations if not one.is_about_writes]
         self._hidden: list[Hiding] = []
         """Hidden changes after which the next one has not come yet."""
+        self._whens: dict[Point, tuple[bool, int]] = {}
+        """Of points with conditions: whether these hold, and how often they have come about."""
         self._late: dict[tuple[str, str], float] = {}
         self._slow: dict[tuple[str, str], float] = {}
+        self._deposed: dict[str, str] = {}
+        """Controllers that are cut off, by the replicas that are to take over."""
         self._awaited = set[tuple[str, str]]()
         """Controllers with the resources that they have to ask for again."""
 
@@ -79,11 +92,11 @@ class Strikes:
 
     # For the interceptor
 
-    def before(self, controller: str, key: str, nth: int) -> Verdict:
-        code, is_lost = 0, False
+    def before(self, write: Count) -> Verdict:
+        code, is_lost, answer_late_s = 0, False, 0.0
         for one in self._writes:
             what = one.what
-            if what.what in _BEFORE and one.meets(controller, self._key(what.at), key, nth):
+            if what.what in _BEFORE and one.meets(write, self._course):
                 one.struck = True
                 if what.what == CONFLICT:
                     code = 409
@@ -91,15 +104,23 @@ class Strikes:
                     code = what.code or 500
                 elif what.what == LOSE:
                     is_lost = True
+                elif what.what == LATE:
+                    answer_late_s = what.lasts_s
                 else:
                     self._begin_slow(what)
-        late_s = next((late_s for place, late_s in self._slow.items() if _is_write_to(place, controller, key)), 0.0)
-        return Verdict(code, is_lost, late_s)
+        late_s = next(
+            (late_s for place, late_s in self._slow.items() if place == (write.controller, write.resource)), 0.0
+        )
+        return Verdict(code, is_lost, late_s, answer_late_s)
 
-    def after(self, controller: str, key: str, nth: int) -> None:
+    def after(self, write: Count) -> None:
+        controller = write.controller
+        deposed = self._deposed.get(controller)
+        if deposed is not None and write.resource not in ALWAYS_FRESH:
+            self._reinstate(deposed)
         for one in self._writes:
             what = one.what
-            if what.what in _BEFORE or not one.meets(controller, self._key(what.at), key, nth):
+            if what.what in _BEFORE or not one.meets(write, self._course):
                 continue
             one.struck = True
             if what.what == CRASH:
@@ -109,6 +130,8 @@ class Strikes:
                 self._trial.later(what.lasts_s, lambda: self.interceptor.resume(controller))
             elif what.what == OUTAGE:
                 self._begin_outage(what)
+            elif what.what == DEPOSE:
+                self._depose(what)
 
     def late_s(self, controller: str, resource: str) -> float:
         return self._late.get((controller, resource), 0.0)
@@ -133,14 +156,15 @@ class Strikes:
     def _consider(self, one: _Waiting, change: Change) -> None:
         what = one.what
         restart = what.restart_at
+        is_here = self._is(what.at, change)
         if restart is None:
-            if _is(self._key(what.at), what.at, change):
+            if is_here:
                 one.struck = True
                 self._strike(what, change)
             return
-        if _is(self._key(what.at), what.at, change):
+        if is_here:
             one.revision = change.revision
-        if one.revision and _is(self._key(restart), restart, change):
+        if self._is(restart, change) and one.revision:
             one.struck = True
             self._see_the_past(what, one.revision)
             self._trial.restart(what.controller)
@@ -181,6 +205,18 @@ class Strikes:
         self._slow[place] = what.lasts_s
         self._trial.later(LATE_FOR_S, lambda: self._slow.pop(place, None))
 
+    def _depose(self, what: Perturbation) -> None:
+        controller = what.controller
+        self._deposed[f"{controller}{SECOND}"] = controller
+        self._trial.let_end(controller)
+        self.interceptor.pause(controller, with_leases=True)
+        self._trial.later(what.lasts_s, lambda: self._reinstate(controller))
+
+    def _reinstate(self, controller: str) -> None:
+        """May be repeated."""
+        self._deposed.pop(f"{controller}{SECOND}", None)
+        self.interceptor.resume(controller)
+
     def _begin_outage(self, what: Perturbation) -> None:
         controller, resource = what.controller, self._resource(what)
         ended = self.interceptor.begin_outage(controller, resource)
@@ -195,7 +231,7 @@ class Strikes:
         """Time waits until it asks again for what it has watched."""
         for resource in sorted(resources):
             self._awaited.add((controller, resource))
-            self._trial.hold(_again(controller, resource), AGAIN_S)
+            self._trial.hold(controller, _again(controller, resource), AGAIN_S)
 
     def _resource(self, what: Perturbation) -> str:
         """Empty: all."""
@@ -204,8 +240,22 @@ class Strikes:
     def _key(self, point: Point) -> str:
         return self._course.key(point.subject)
 
+    def _is(self, point: Point, change: Change) -> bool:
+        """Asked once for each point and change."""
+        if self._key(point) != change.key:
+            return False
+        if point.of:
+            return (point.of, point.nth) == (change.what, change.nth_of_what)
+        if not point.when:
+            return point.nth == change.nth
+        held, times = self._whens.get(point, (False, 0))
+        holds = change.value is not None and _holds(manifest(change.key, change.value), point)
+        times += holds and not held
+        self._whens[point] = holds, times
+        return holds and not held and times == point.nth
 
-_BEFORE = (CONFLICT, REFUSE, LOSE, SLOW)
+
+_BEFORE = (CONFLICT, REFUSE, LOSE, SLOW, LATE)
 """What strikes a write before it happens."""
 
 
@@ -218,16 +268,30 @@ class _Waiting:
     revision: int = 0
     """Of ``freeze``: after the change of its point; 0: that has not come."""
 
-    def meets(self, controller: str, wanted: str, key: str, nth: int) -> bool:
-        return not self.struck and self.what.controller == controller and wanted == key and nth == self.what.at.nth
+    def meets(self, write: Count, course: Course) -> bool:
+        at = self.what.at
+        if self.struck or self.what.controller != write.controller:
+            return False
+        if not at.name:
+            return write.resource == course.resource(at.kind) and write.nth_of_kind == at.nth
+        if write.key != course.key(at.subject):
+            return False
+        return (write.verb == at.of and write.nth_of_verb == at.nth) if at.of else write.nth == at.nth
 
 
-def _is(wanted: str, point: Point, change: Change) -> bool:
-    return wanted == change.key and point.nth == change.nth
-
-
-def _is_write_to(place: tuple[str, str], controller: str, key: str) -> bool:
-    return place == (controller, resources.plural_of(key))
+def _holds(found: Mapping[str, Any], point: Point) -> bool:
+    for path, wanted in point.when:
+        value: Any = found
+        for step in path.split("."):
+            if isinstance(value, Mapping):
+                value = value.get(step)
+            elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+                value = value[int(step)]
+            else:
+                value = None
+        if value is None if wanted == ANY else json.dumps(value, sort_keys=True) != wanted:
+            return False
+    return True
 
 
 def _again(controller: str, resource: str) -> str:

@@ -7,6 +7,7 @@ import contextlib
 import contextvars
 import json
 import math
+import socket
 import sys
 import threading
 import time
@@ -29,6 +30,7 @@ from kemu.lab.hunt.perturbations import Perturbation
 from kemu.lab.hunt.processes import Process
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
 from kemu.lab.hunt.strikes import Strikes
+from kemu.lab.hunt.watches import LEASES
 from kemu.lab.up import clusters, embedded, kubeconfigs, remotes, sessions
 from kemu.lab.up.virtual import drivers
 from kemu.lab.up.virtual import sessions as virtual
@@ -40,6 +42,8 @@ EPOCH_UNIX_S = 1_767_225_600
 """2026-01-01: all trials begin at the same time."""
 RESTLESS_S = 20.0
 """Real time that controllers may take for what they do in a second of virtual time."""
+_BACKOFF_S = (1.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0)
+"""Virtual time after which a controller that has ended by itself is started again."""
 _USER = "hunt-"
 """Names of the users as which controllers come, without those of the controllers."""
 
@@ -55,7 +59,9 @@ class Outcome:
     refused: dict[int, str] = field(default_factory=dict)
     """What the API server said to steps that it refused, by their places."""
     crashes: dict[str, list[str]] = field(default_factory=dict)
-    """Of controllers that ended by themselves, panicked, or never were ready."""
+    """Of controllers that panicked, or ended by themselves and never were there again."""
+    exits: dict[str, list[str]] = field(default_factory=dict)
+    """Of others that ended by themselves, and were started again as a kubelet does it."""
     failed: list[str] = field(default_factory=list)
     """Properties that do not hold."""
     is_stale: bool = False
@@ -64,6 +70,8 @@ class Outcome:
     """All perturbations came about."""
     real_s: float = 0.0
     now_s: float = 0.0
+    deeds: list[tuple[int, int]] = field(default_factory=list)
+    """When each step began, in ns, with its place."""
     begun_ns: int = 0
     """When the first step began: what came before is set-up."""
 
@@ -155,12 +163,15 @@ class Trial:
             for alarms in self._alarms.values():
                 self._in_cluster(alarms.close)
             self._over = True
+            down = {name for name, process in self._processes.items() if not process.runs}
             for process in self._processes.values():
                 process.stop()
             result = running.end()
         for name, process in self._processes.items():
-            if process.crashes or process.panics:
-                outcome.crashes[name] = list(dict.fromkeys([*process.crashes, *process.panics]))
+            if process.panics or name in down:
+                outcome.crashes[name] = list(dict.fromkeys([*process.panics, *process.crashes]))
+            elif process.crashes:
+                outcome.exits[name] = process.crashes
         outcome.failed = [one["id"] for one in result.verdict["expectations"] if one["holds"] is False]
         outcome.struck = self.strikes.all_came
         outcome.real_s = time.monotonic() - begun
@@ -169,6 +180,7 @@ class Trial:
     def _start(self, cluster: embedded.Cluster) -> None:
         document = kubeconfigs.read(cluster.kubeconfig) or {}
         tokens: dict[bytes, str] = {}
+        port, other_port = _free_port(), _free_port()
         for controller in self._project.controllers:
             user = f"{_USER}{controller.name}"
             own = next(one["user"] for one in document["users"] if one["name"] == f"{user}@{kubeconfigs.NAME}")
@@ -183,6 +195,7 @@ class Trial:
                 "folder": str(self._folder.absolute()),
                 "here": str(self._project.here),
                 "operators": str(projects.operators()),
+                "port": str(other_port if controller.stands_by else port),
                 "python": sys.executable,
                 "clock": str((self._folder / "clock").absolute()),
             }
@@ -194,12 +207,20 @@ class Trial:
                 self._project.here,
                 self._folder / f"{name}.log",
                 lambda name=name: self._in_cluster(lambda: self._is_ready(name)),  # type: ignore[misc]
+                lambda name=name: self._in_cluster(lambda: self._has_ended(name)),  # type: ignore[misc]
             )
         self._interceptor.tokens = tokens
-        for name in self._processes:
+        standing_by = [one.name for one in self._project.controllers if one.stands_by]
+        self._launch_all(cluster, [name for name in self._processes if name not in standing_by])
+        if standing_by:  # the others lead already
+            self._launch_all(cluster, standing_by)
+
+    def _launch_all(self, cluster: embedded.Cluster, names: Sequence[str]) -> None:
+        """Raises KemuError where one cannot be started."""
+        for name in names:
             self._in_cluster(lambda name=name: self._launch(name))  # type: ignore[misc]
-        for name, ready in self._ready.items():
-            process = self._processes[name]
+        for name in names:
+            process, ready = self._processes[name], self._ready[name]
             deadline = time.monotonic() + READY_S
             while not ready.wait(0.02) and not process.crashes and time.monotonic() < deadline:
                 pass
@@ -216,6 +237,7 @@ class Trial:
                 loop.call_soon_threadsafe(call)
 
     def _do(self, cluster: embedded.Cluster, client: _Client, index: int, step: Step) -> None:
+        self._outcome.deeds.append((round(cluster.now_s * SECOND_NS), index))
         try:
             if step.what == "wait":
                 cluster.step(step.seconds)
@@ -249,6 +271,8 @@ class Trial:
 
         self._sleep = sleep
         self._interceptor = Interceptor(app, self._course, now_ns, sleep, told, self.strikes, self._begins_watch)
+        self._interceptor.hold = lambda what: session.driver.hold(what) if session.driver is not None else None
+        self._interceptor.release = lambda what: session.driver.release(what) if session.driver is not None else None
         self.strikes.interceptor = self._interceptor
         return self._interceptor
 
@@ -260,8 +284,8 @@ class Trial:
         self._session.driver.rest_s = self._rest_s
         self._session.driver.restless_s = RESTLESS_S
         self._interceptor.deaf.discard(name)
-        alarms = Alarms(self._session.driver, EPOCH_UNIX_S)
         self._course.starts.append(Start(self._session.driver.now_ns(), name))
+        alarms = Alarms(self._session.driver, EPOCH_UNIX_S)
         try:
             self._processes[name].start(alarms.there)
         except KemuError as error:
@@ -290,8 +314,21 @@ class Trial:
     def _is_late(self, name: str, starts: int) -> None:
         process = self._processes[name]
         if not self._over and process.starts == starts and not self._ready[name].is_set():
-            process.crashes.append(f"it was not ready within {READY_S:g} s")
-            self._is_ready(name)
+            self._is_ready(name)  # if it never is, the end shows it
+
+    def _has_ended(self, name: str) -> None:
+        """By itself. It is started again, as a kubelet does it: at once, and then after a while."""
+        process, starts = self._processes[name], self._processes[name].starts
+        if not self._outcome.begun_ns:
+            return
+        self._is_ready(name)
+        after_s = _BACKOFF_S[min(len(process.crashes), len(_BACKOFF_S)) - 1]
+
+        def start() -> None:
+            if not self._over and process.starts == starts and not process.runs:
+                self._launch(name)
+
+        self.later(after_s, start)
 
     def _is_ready(self, name: str) -> None:
         self._ready[name].set()
@@ -300,9 +337,10 @@ class Trial:
         if self._session.driver is not None:
             self._session.driver.release(_starting(name))
 
-    def _begins_watch(self, controller: str) -> None:
-        if not self._processes[controller].controller.ready:
-            self._is_ready(controller)
+    def _begins_watch(self, name: str, resource: str) -> None:
+        controller = self._processes[name].controller
+        if controller.stands_by if resource == LEASES else not controller.ready:
+            self._is_ready(name)
 
     def restart(self, name: str) -> None:
         assert self._session.driver is not None
@@ -328,11 +366,18 @@ class Trial:
         assert loop is not None
         self._soon(lambda: self._tasks.append(loop.create_task(wait())))
 
-    def hold(self, what: str, real_s: float) -> None:
-        """Time waits for something, in words, until it is released, or so much real time has passed."""
+    def let_end(self, name: str) -> None:
+        """If it ends from now on, that is no crash."""
+        self._processes[name].may_end()
+
+    def hold(self, name: str, what: str, real_s: float) -> None:
+        """Time waits for something that a controller is to do, in words, until it is released, or so much real time
+        has passed."""
         loop, driver = self._session.loop_outside, self._session.driver
         assert loop is not None
         assert driver is not None
+        if name in self._alarms and self._alarms[name].is_used:
+            return  # its backoff takes virtual time
         driver.hold(what)
         loop.call_later(real_s, driver.release, what)
 
@@ -345,6 +390,11 @@ class Trial:
         loop = self._session.loop_outside
         assert loop is not None
         loop.call_soon(call, context=contextvars.Context())
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
 
 
 def _namespace(step: Step) -> str:

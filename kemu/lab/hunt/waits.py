@@ -123,7 +123,7 @@ def _seconds(pid: int, address: int) -> float:
         seconds, ns = struct.unpack("<qq", os.pread(file, 16, address))
     finally:
         os.close(file)
-    return float(seconds) + ns / 1e9
+    return float(seconds + ns / 1e9)
 
 
 def _until(pid: int, address: int, is_monotonic: bool) -> float:

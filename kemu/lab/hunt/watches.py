@@ -16,7 +16,8 @@ from kemu.runtime.env import SECOND_NS
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 
-ALWAYS_FRESH = frozenset(("leases", "events"))
+LEASES = "leases"
+ALWAYS_FRESH = frozenset((LEASES, "events"))
 """Resources that views and outages of all kinds leave alone: who loses a lease has to end, which is no bug."""
 _MOST_HELD = 10_000
 """Events that a view holds back from one watch."""

@@ -186,6 +186,7 @@ class Http2Connection(asyncio.Protocol):
     # What comes
 
     def data_received(self, data: bytes) -> None:
+        connections.Heard.times += 1
         position = 0
         while position < len(data) and not self._has_ended:
             piece = data[position : position + _PIECE_BYTES]

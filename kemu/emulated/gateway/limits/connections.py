@@ -106,6 +106,12 @@ class _Flow(flow_control.FlowControl):
             super().resume_reading()
 
 
+class Heard:
+    """How often a client of this process was heard of: it has connected, has shaken hands, has sent something."""
+
+    times = 0
+
+
 class LimitedConnection(httptools_impl.HttpToolsProtocol):
     """``uvicorn.Config(http=limited(Limits()))``."""
 
@@ -155,6 +161,7 @@ class LimitedConnection(httptools_impl.HttpToolsProtocol):
         self._unset_keepalive_if_required()
 
     def data_received(self, data: bytes) -> None:
+        Heard.times += 1
         if self._refused or self.transport.is_closing():
             self._ignore(data)
             return

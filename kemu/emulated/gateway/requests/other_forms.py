@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -23,6 +23,7 @@ from kemu.emulated.objects.resources import Resource
 from kemu.errors import BadRequest
 from kemu.messages.v1 import api_pb2
 
+_T = TypeVar("_T")
 _TERM = re.compile(r"(?P<field>[^=!,]+)(?P<rest>[^,]*)")
 
 
@@ -92,7 +93,7 @@ _SERVED = (
 )
 
 
-def _as_it_is(found: Any) -> Any:
+def _as_it_is(found: _T) -> _T:
     return found
 
 

@@ -27,7 +27,7 @@ _NOTHING = {"matchExpressions": [{"key": _LABEL, "operator": "Exists"}]}
 _EVERYTHING = {"matchExpressions": [{"key": _LABEL, "operator": "DoesNotExist"}]}
 
 
-def upgraded(data: Any) -> Any:
+def upgraded(data: object) -> object:
     """The manifest of a removed beta as its successor has it; others as they are."""
     if not isinstance(data, dict):
         return data
@@ -145,8 +145,8 @@ def _version(stated: Document, of_all: Document, keeps: bool) -> Document:
     if isinstance(version.get("additionalPrinterColumns"), list):
         version["additionalPrinterColumns"] = [_column(one) for one in version["additionalPrinterColumns"]]
     schema = version.get("schema") or of_all.get("validation") or {}
-    root = schema.get("openAPIV3Schema") if isinstance(schema, dict) else None
-    found = _schema({"type": "object", **(root or {})}, keeps)
+    root: Document = (schema.get("openAPIV3Schema") if isinstance(schema, dict) else None) or {}
+    found = _schema({"type": "object", **root}, keeps)
     for key in ("apiVersion", "kind", "metadata"):  # of which the schema may say no more than it said
         if key in found.get("properties", {}):
             found["properties"][key] = _schema(root["properties"][key], keeps=False)
@@ -154,7 +154,7 @@ def _version(stated: Document, of_all: Document, keeps: bool) -> Document:
     return version
 
 
-def _column(stated: Any) -> Any:
+def _column(stated: object) -> object:
     if not isinstance(stated, dict) or "JSONPath" not in stated:
         return stated
     column = dict(stated)
@@ -171,7 +171,7 @@ def _conversion(conversion: Document) -> Document:
     return {"strategy": "Webhook", "webhook": webhook}
 
 
-def _schema(stated: Any, keeps: bool) -> Any:
+def _schema(stated: object, keeps: bool) -> Any:  # noqa: ANN401
     """Structural, as the new form wants schemas: each part has a type, or takes what comes."""
     if not isinstance(stated, dict):
         return stated
@@ -184,6 +184,10 @@ def _schema(stated: Any, keeps: bool) -> Any:
     if "items" in schema:
         schema.setdefault("type", "array")
         schema["items"] = _schema(schema["items"], keeps)
+    if not _has_keys(schema):
+        # Servers took such lists before 1.20, and merged them as they could.
+        schema.pop("x-kubernetes-list-map-keys", None)
+        schema.pop("x-kubernetes-list-type", None)
     if "type" not in schema and not schema.get("x-kubernetes-int-or-string"):
         if {one.get("type") for one in schema.get("anyOf", ()) if isinstance(one, dict)} == {"integer", "string"}:
             schema["x-kubernetes-int-or-string"] = True
@@ -192,6 +196,15 @@ def _schema(stated: Any, keeps: bool) -> Any:
     if keeps and schema.get("type") == "object" and "additionalProperties" not in schema:
         schema["x-kubernetes-preserve-unknown-fields"] = True
     return schema
+
+
+def _has_keys(schema: Document) -> bool:
+    """Whether each key of a list that is a map is required, or has a default."""
+    items = schema.get("items")
+    fields = items.get("properties", {}) if isinstance(items, dict) else {}
+    required = items.get("required", ()) if isinstance(items, dict) else ()
+    keys = schema.get("x-kubernetes-list-map-keys", ())
+    return all(key in required or "default" in fields.get(key, {}) for key in keys)
 
 
 _UPGRADES: dict[tuple[Any, Any], Callable[[Document], Document]] = {

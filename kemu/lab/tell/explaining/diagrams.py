@@ -56,6 +56,9 @@ class Arrow:
     is_news: bool
     sign: tuple[str, ...]
     differs: bool = False
+    is_bad: bool = False
+    never: str = "lost"
+    """What is said of it where it never arrived."""
 
 
 @dataclass

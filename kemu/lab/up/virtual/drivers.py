@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.emulated.gateway.deliveries import Deliveries
+from kemu.emulated.gateway.limits.connections import Heard
 from kemu.errors import KemuError
 from kemu.lab.up.callers import Caller
 from kemu.lab.up.virtual import conditions, inputs
@@ -40,7 +41,7 @@ REACTION_S = 0.02
 """Virtual time that may pass before a client that has been told something could have reacted."""
 SETTLE_S = 0.02
 """Real time without a word from outside after which clients are taken to have reacted."""
-_TURNS = 8
+_TURNS = 12
 """Turns of the loop outside from the bytes of a request to what it asks for."""
 BUSY_S = 0.003
 """Real time between two looks at clients that are at work."""
@@ -486,7 +487,7 @@ class Driver:
         if left_s > 0 and not self._pending and await self._is_asleep():
             return True
         if left_s <= 0:
-            if not self.is_busy() and await self._has_nothing_come():
+            if await self._is_silent():
                 return True
             left_s = BUSY_S
         if self._pending:
@@ -496,8 +497,13 @@ class Driver:
         except TimeoutError:
             if time.monotonic() < self._heard_at + self.settle_s:
                 return False
-            return not self.is_busy() and await self._has_nothing_come()
+            return await self._is_silent()
         return False
+
+    async def _is_silent(self) -> bool:
+        """Whether no client is at work, nor gets to work by what the loop outside does first: that accepts connections
+        and shakes hands, of which nobody hears."""
+        return not self.is_busy() and await self._has_nothing_come() and not self.is_busy()
 
     async def _is_asleep(self) -> bool:
         """Whether clients are known to have reacted: they do nothing by themselves for as long as they would be waited
@@ -515,10 +521,10 @@ class Driver:
 
     async def _has_nothing_come(self) -> bool:
         """Whether the loop outside has heard of nothing, also not of what came while this process had no core."""
-        heard_at = self._heard_at
+        heard_at, times = self._heard_at, Heard.times
         for _ in range(_TURNS):
             await asyncio.sleep(0)
-        return not self._pending and self._heard_at == heard_at
+        return not self._pending and self._heard_at == heard_at and Heard.times == times
 
     def _lose_patience(self, now: float) -> None:
         """Time goes on without whoever has not fallen silent."""

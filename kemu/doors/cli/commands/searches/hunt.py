@@ -32,7 +32,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="find bugs in a controller that is a program of its own",
         description="Run a controller against an emulated cluster, do the steps that a file says, and do them again "
         "and again, each time with one perturbation: a crash between two writes, a state from the past, a change that "
-        "is not seen, a conflict, a lost answer, a kind that comes late. What then ends otherwise is a finding.",
+        "is not seen, a conflict, a lost answer, an outage, a kind that comes late. What then ends otherwise is a "
+        "finding.",
         epilog="Exit codes: 0 nothing found, 1 found, 2 the input is wrong, 3 the steps do not come to an end without "
         "perturbations either, or (--plan, --again) the perturbation never came about.",
     )
@@ -57,6 +58,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument(
         "--no-shrink", action="store_true", help="findings keep all steps: the smallest ones take many trials"
+    )
+    parser.add_argument(
+        "--pairs", action="store_true", help="then two perturbations at once: the second one in what follows the first"
     )
     parser.add_argument("--jobs", type=parsers.count, default=0, help="trials at a time; default: one for each CPU")
     parser.add_argument(
@@ -87,6 +91,7 @@ def command(options: argparse.Namespace) -> int:
             repetitions=options.repeat or findings.REPETITIONS,
             retries=options.retries,
             shrink=not options.no_shrink,
+            pairs=options.pairs,
             real_s=options.time,
             jobs=jobs,
             executor=explore.cluster(options.ray, jobs, pools.LIMIT_S),
@@ -209,7 +214,7 @@ class _Progress:
 
             self._live = Live(console=Console(file=sys.stderr), refresh_per_second=1 / _EVERY_S, transient=True)
             self._live.start()
-            self._update("the steps without perturbations")
+            self._update("first the steps without perturbations")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
@@ -240,7 +245,8 @@ class _Progress:
             return
         self._told_s = now_s
         number = f"{progress.found} finding{'s' * (progress.found != 1)}"
-        line = f"{progress.done} of {progress.plans} plans, {number}, {_duration(progress.left_s)} left"
+        left = f", {_duration(progress.left_s)} left" if progress.done else ""
+        line = f"{progress.done} of {progress.plans} plans, {number}{left}"
         if self._live is None:
             print(f"{self._project.name}: {line}", file=sys.stderr, flush=True)
         else:

@@ -17,6 +17,8 @@ from kemu.lab.tell.explaining.probabilities import Curve
 
 _ROW = 32
 _TOP = 84
+_UNTITLED = 64
+"""Room for titles of the file and of panels."""
 _TIME = 66
 _LAST = 150
 _MARGIN = 28
@@ -47,27 +49,38 @@ text { fill: var(--text); } .faint { fill: var(--faint); }
   text-anchor: middle; }
 .tip { fill: var(--mark); } .tip-late { fill: var(--held); }
 """
+_WRONG = """
+.way.wrong { stroke: var(--bad); stroke-width: 2.5; marker-end: url(#tip-wrong); }
+.word.wrong { fill: var(--bad); font-weight: 600; } .tip-wrong { fill: var(--bad); }
+"""
 
 
 def drawn(explanation: Explanation, curve: Curve | None = None) -> str:
     """The whole file."""
     failing, passing = explanation.diagrams
-    panels = [_Panel(failing, f"This run: {explanation.failure.id} fails", "bad", "")]
+    panels = [Panel(failing, f"This run: {explanation.failure.id} fails", "bad", "")]
     if passing is not None and explanation.sibling is not None:
         without = f"Without {explanation.sibling.without}: it passes"
-        panels.append(_Panel(passing, without, "good", "passing"))
+        panels.append(Panel(passing, without, "good", "passing"))
+    words = _sentences(explanation, _letters(panels))
+    title = f"{explanation.scenario.name}: why {explanation.failure.id} fails"
+    return page(title, panels, words, curve)
+
+
+def page(title: str, panels: Sequence[Panel], words: Sequence[tuple[str, str]], curve: Curve | None = None) -> str:
+    """A file with panels side by side, and lines below, each with its style."""
     height = _TOP + max(panel.height for panel in panels)
     width = sum(panel.width for panel in panels) + _MARGIN * (len(panels) + 1)
-    words = _sentences(explanation, max(width - 2 * _MARGIN, 700))
     width = max(width, 760)
+    has_bad = any(panel.has_bad for panel in panels)
     below = height + len(words) * _LINE + 2 * _MARGIN
     total = below + (charts.HEIGHT + _MARGIN if curve is not None else 0)
-    title = f"{explanation.scenario.name}: why {explanation.failure.id} fails"
-    size = f'viewBox="0 0 {width} {total}" width="{width}" height="{total}"'
+    above = 0 if title else _UNTITLED
+    size = f'viewBox="0 {above} {width} {total - above}" width="{width}" height="{total - above}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(title, quote=True)}">',
-        f"<style>{_STYLE}</style>",
-        "<defs>" + _tip("tip") + _tip("tip-late") + "</defs>",
+        f"<style>{_STYLE}{_WRONG if has_bad else ''}</style>",
+        "<defs>" + _tip("tip") + _tip("tip-late") + (_tip("tip-wrong") if has_bad else "") + "</defs>",
         f'<rect class="ground" width="{width}" height="{total}"/>',
         f'<text class="title" x="{_MARGIN}" y="34">{escape(title)}</text>',
     ]
@@ -81,6 +94,11 @@ def drawn(explanation: Explanation, curve: Curve | None = None) -> str:
     if curve is not None:
         parts += charts.drawn(curve, _MARGIN, below, min(width - 2 * _MARGIN, 1000))
     return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+def _letters(panels: Sequence[Panel]) -> int:
+    """The width of the lines below them."""
+    return max(sum(panel.width for panel in panels) + _MARGIN * (len(panels) - 1), 700)
 
 
 def _tip(name: str) -> str:
@@ -108,22 +126,24 @@ def _sentences(explanation: Explanation, width: int) -> list[tuple[str, str]]:
     return found
 
 
-class _Panel:
+class Panel:
     """One run."""
 
-    def __init__(self, diagram: Diagram, title: str, tone: str, name: str) -> None:
+    def __init__(self, diagram: Diagram, title: str, tone: str, name: str, *, least_gap: int = _LEAST_GAP) -> None:
+        """``least_gap``: between columns, in px."""
         self._diagram = diagram
         self._title = title
         self._tone = tone
         self._rows: Sequence[Row] = rows(diagram)
         longest = max((len(arrow.text) for arrow in diagram.arrows), default=10)
-        self._gap = min(max(longest * 7 + 44, _LEAST_GAP), _MOST_GAP)
+        self._gap = max(least_gap, min(max(longest * 7 + 44, _LEAST_GAP), _MOST_GAP))
         last = len(diagram.actors) - 1
         ends = [mark.column * self._gap + len(mark.text) * 7 + 30 for mark in diagram.marks]
         differs = any(one.differs for one in diagram.marks) or any(one.differs for one in diagram.arrows)
         self.width = _TIME + max([last * self._gap + _LAST // 2, *ends]) + (80 if differs else 0)
         self.height = 44 + (len(self._rows) + 1) * _ROW
         self._name = name
+        self.has_bad = any(arrow.is_bad for arrow in diagram.arrows)
 
     def draw(self, left: int) -> list[str]:
         columns = [left + _TIME + index * self._gap for index in range(len(self._diagram.actors))]
@@ -168,7 +188,7 @@ class _Panel:
 
     def _arrow(self, arrow: Arrow, columns: list[int], begin: int, end: int, over: list[str]) -> list[str]:
         x1, x2 = columns[arrow.column], columns[arrow.target]
-        late = " late" if arrow.late_ns else ""
+        late = " late" if arrow.late_ns else " wrong" if arrow.is_bad else ""
         x, y = (x1 + x2) / 2, (begin + end) / 2
         lines = [arrow.text, f"held {lasting(arrow.late_ns)}"] if arrow.late_ns else [arrow.text]
         for index, line in enumerate(lines):
@@ -179,5 +199,5 @@ class _Panel:
     def _lost(self, arrow: Arrow, columns: list[int], y: int, over: list[str]) -> list[str]:
         x1, x2 = columns[arrow.column], columns[arrow.target]
         half = (x1 + x2) // 2
-        over.append(f'<text class="word late" x="{half}" y="{y - 1}">{escape(arrow.text)}: lost</text>')
+        over.append(f'<text class="word late" x="{half}" y="{y - 1}">{escape(arrow.text)}: {arrow.never}</text>')
         return [f'<line class="way late" x1="{x1}" y1="{y}" x2="{half}" y2="{y + 8}"/>']

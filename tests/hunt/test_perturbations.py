@@ -1,0 +1,203 @@
+"""Each kind of perturbation finds a bug that is planted for it, and nothing in the same controller without the bug."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kemu.errors import KemuError
+from kemu.lab.hunt import oracles, perturbations, planning, projects
+from kemu.lab.hunt.oracles import Reference
+from kemu.lab.hunt.searches import Hunt
+from tests.hunt import onlooker
+
+ROOT = Path(__file__).parents[2]
+
+BOX: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "a", "labels": {"keep": "a"}},
+    "data": {"size": "1"},
+}
+SUBJECT = {"kind": "ConfigMap", "name": "a"}
+GROWS: list[dict[str, Any]] = [
+    {"apply": BOX},
+    {"until": "configmap/a .data.seen=1"},
+    {"patch": SUBJECT, "with": {"data": {"size": "2"}}},
+    {"until": "configmap/a .data.seen=2"},
+    {"wait": "5s"},
+]
+COMES_AGAIN: list[dict[str, Any]] = [
+    {"apply": BOX},
+    {"until": "configmap/a .data.seen=1"},
+    {"delete": SUBJECT},
+    {"wait": "5s"},
+    {"apply": {**BOX, "data": {"size": "2"}}},
+    {"until": "configmap/a .data.seen=2"},
+    {"wait": "5s"},
+]
+PLANS: list[tuple[str, list[dict[str, Any]], dict[str, Any], str]] = [
+    ("hasty", GROWS, {"kind": "refuse", "object": {"kind": "Secret"}, "nth": 1, "code": 503}, "missing"),
+    ("unsure", GROWS, {"kind": "loseAnswer", "object": {"kind": "Secret"}, "nth": 1}, "surplus"),
+    ("impatient", GROWS, {"kind": "pause", "object": {"kind": "Secret"}, "nth": 1}, "stuck"),
+    ("impatient", GROWS, {"kind": "slowWrites", "object": {"kind": "Secret"}, "nth": 1}, "stuck"),
+    ("fragile", GROWS, {"kind": "outage", "object": SUBJECT, "nth": 1}, "stuck"),
+    ("fragile", GROWS, {"kind": "outage", "object": SUBJECT, "nth": 1, "scope": "ConfigMap"}, "stuck"),
+    ("forgetful", GROWS, {"kind": "endWatch", "object": SUBJECT, "nth": 3}, "stuck"),
+    ("forgetful", GROWS, {"kind": "endWatch", "object": SUBJECT, "when": {"data.size": "2"}}, "stuck"),
+    ("double", GROWS, {"kind": "lag", "object": SUBJECT, "scope": "Secret", "until": {"after": "1s"}}, "surplus"),
+    ("by-name", COMES_AGAIN, {"kind": "hide", "object": SUBJECT, "nth": 3}, "stuck"),
+]  # fmt: skip
+
+
+def hunt_file(folder: Path, bug: str, steps: list[dict[str, Any]]) -> Path:
+    command = ["{python}", str(Path(__file__).parent / "keepers.py"), "--kubeconfig", "{kubeconfig}"]
+    spec = {
+        "cluster": {"nodes": 1},
+        "controllers": [{"name": "keepers", "command": [*command, "--bug", bug] if bug else command}],
+        "steps": steps,
+        "rest": "10s",
+    }
+    file = folder / f"{bug or 'careful'}.yaml"
+    document = {"apiVersion": "kemu.dev/v1", "kind": "Hunt", "metadata": {"name": "keepers"}, "spec": spec}
+    file.write_text(yaml.safe_dump(document))
+    return file
+
+
+class Hunts:
+    """Hunts with their references, of which several tests need the same."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, tuple[Hunt, Reference, tuple[projects.Step, ...]]] = {}
+
+    def of(self, bug: str, steps: list[dict[str, Any]]) -> tuple[Hunt, Reference, tuple[projects.Step, ...]]:
+        name = f"{bug or 'careful'}-{len(steps)}"
+        if name not in self._known:
+            folder = self._folder / name
+            folder.mkdir()
+            project = projects.load(hunt_file(folder, bug, steps))
+            hunt = Hunt(project, folder / "out")
+            outcomes = [hunt.trial(project.steps, ()) for _ in range(2)]
+            reference = Reference(outcomes, project.ignored, project.steps, project.stable_s)
+            self._known[name] = hunt, reference, project.steps
+        return self._known[name]
+
+
+@pytest.fixture(scope="module")
+def hunts(tmp_path_factory: pytest.TempPathFactory) -> Hunts:
+    return Hunts(tmp_path_factory.mktemp("hunts"))
+
+
+@pytest.mark.parametrize("planted", ["bug", "none"])
+@pytest.mark.parametrize(
+    ("bug", "steps", "plan", "symptom"), PLANS, ids=[f"{one[0]}-{one[2]['kind']}" for one in PLANS]
+)
+def test_a_planted_bug(
+    hunts: Hunts, bug: str, steps: list[dict[str, Any]], plan: dict[str, Any], symptom: str, planted: str
+) -> None:
+    hunt, reference, done = hunts.of(bug if planted == "bug" else "", steps)
+    assert not reference.problems
+    perturbation = perturbations.read(plan, {"keepers": 1}, "here")
+    outcome = hunt.trial(done, (perturbation,))
+    assert outcome.struck
+    found = oracles.bugs(reference.symptoms(outcome))
+    assert symptom in {one.what for one in found} if planted == "bug" else not found, found
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        ({"kind": "crash"}, "is none of crashAfterWrite, freeze"),
+        ({"kind": "pause", "object": SUBJECT, "nth": 0}, "nth has to be a number from 1 on, not 0"),
+        ({"kind": "pause", "object": SUBJECT, "until": {"after": "soon"}}, "until.after: "),
+        ({"kind": "refuse", "object": SUBJECT, "code": 404}, "code has to be one of 429, 500, 503, 504, not 404"),
+        ({"kind": "pause", "object": SUBJECT, "code": 500}, "code is only for refuse"),
+        ({"kind": "hide", "object": SUBJECT, "scope": "all"}, "scope is only for freeze, lag, outage"),
+        ({"kind": "lag", "object": SUBJECT, "scope": ""}, "scope has to be a kind or all, not ''"),
+        ({"kind": "lag", "object": {"kind": "Secret"}}, "object has no name"),
+        ({"kind": "conflict", "object": SUBJECT, "until": {"after": "1s"}}, "until is not for conflict"),
+        ({"kind": "lag", "object": SUBJECT, "restart": {"object": SUBJECT}}, "restart is only for freeze"),
+        ({"kind": "lag", "object": SUBJECT, "size": 1}, "perturb has no key size"),
+        ({"kind": "lag", "object": SUBJECT, "when": ["size"]}, "when has to be fields with values: {spec.replicas: 3}"),
+        ({"kind": "pause", "object": SUBJECT, "when": {"data.size": 1}}, "when is not for pause, which counts writes"),
+    ],
+    ids=lambda each: str(each)[:30],
+)
+def test_plans_that_cannot_be(plan: dict[str, Any], told: str) -> None:
+    with pytest.raises(KemuError, match=r"^here: ") as caught:
+        perturbations.read(plan, {"keepers": 1}, "here")
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("plan", [one[2] for one in PLANS], ids=lambda plan: plan["kind"])
+def test_plans_are_read_as_they_are_written(plan: dict[str, Any]) -> None:
+    read = perturbations.read(plan, {"keepers": 1}, "here")
+    assert perturbations.read(read.data(), {"keepers": 1}, "here") == read
+    assert read.controller in str(read)
+
+
+def test_what_a_view_from_the_past_tells(tmp_path: Path) -> None:
+    """As one API server might: the state of then, then what came after it, and never an older version."""
+    steps: list[dict[str, Any]] = [{"apply": BOX}]
+    steps += [{"patch": SUBJECT, "with": {"data": {"size": f"{size}"}}} for size in range(2, 5)]
+    file = hunt_file(tmp_path, "", [*steps, {"wait": "30s"}])
+    document = yaml.safe_load(file.read_text())
+    command = ["{python}", "-m", "tests.hunt.onlooker", "{kubeconfig}"]
+    document["spec"]["controllers"] = [{"name": "onlooker", "command": command, "directory": str(ROOT)}]
+    file.write_text(yaml.safe_dump(document))
+    project = projects.load(file)
+    plan = {"kind": "freeze", "object": SUBJECT, "nth": 2, "restart": {"object": SUBJECT, "nth": 3}}
+    perturbation = perturbations.read(plan, {"onlooker": 1}, "here")
+    outcome = Hunt(project, tmp_path / "out").trial(project.steps, (perturbation,))
+    assert outcome.struck
+    lines = [json.loads(line) for line in (outcome.folder / "onlooker.log").read_text().splitlines()]
+    begins = [place for place, line in enumerate(lines) if line[0] == "list "]
+    told = lines[begins[1] :]
+    told_by = {how: [line[1:3] for line in told if line[0] == how] for how in ("list ", "list 0", *onlooker.HOW)}
+    after = [["MODIFIED", "3"], ["MODIFIED", "4"]]
+    assert told_by == {
+        "list ": [["LIST", "3"]],
+        "list 0": [["LIST", "2"]],
+        "initial": [["ADDED", "2"], ["BOOKMARK", ""], *after],
+        "sure": [["refused", "422"]],
+        "legacy": [["ADDED", "2"], *after],
+    }
+    for how in ("initial", "legacy"):
+        revisions = [line[3] for line in told if line[0] == how]
+        assert revisions == sorted(revisions)
+
+
+@pytest.mark.parametrize("bug", ["unfenced", ""])
+def test_two_replicas(tmp_path: Path, bug: str) -> None:
+    """The one that leads is cut off in the middle of its work, the other one takes over, and the first one goes on."""
+    file = hunt_file(tmp_path, bug, GROWS)
+    document = yaml.safe_load(file.read_text())
+    controller = document["spec"]["controllers"][0]
+    controller["replicas"] = 2
+    controller["command"].append("--elect")
+    file.write_text(yaml.safe_dump(document))
+    project = projects.load(file)
+    hunt = Hunt(project, tmp_path / "out")
+    outcomes = [hunt.trial(project.steps, ()) for _ in range(2)]
+    reference = Reference(outcomes, project.ignored, project.steps, project.stable_s)
+    assert not reference.problems
+    plan = {"kind": "depose", "object": {"kind": "Secret"}, "nth": 1}
+    chosen = next(one for one, *_ in planning.plans(outcomes[0]) if one.data()["kind"] == "depose")
+    controllers = {one.name: one for one in project.controllers}
+    assert perturbations.read({**plan, "controller": "keepers"}, controllers, "here").at.kind == chosen.at.kind
+    outcome = hunt.trial(project.steps, (chosen,))
+    assert outcome.struck
+    assert any(one.controller == "keepers-2" for one in outcome.course.writes)
+    found = {one.what for one in oracles.bugs(reference.symptoms(outcome))}
+    assert ("surplus" in found) == bool(bug), found
+    assert "crash" not in found
+
+
+def test_who_has_no_second_replica_cannot_be_deposed() -> None:
+    with pytest.raises(KemuError, match="depose needs a second replica"):
+        perturbations.read({"kind": "depose", "object": SUBJECT, "nth": 1}, {"keepers": 1}, "here")

@@ -1,0 +1,25 @@
+"""One plan for each planted bug: it shows the bug, and nothing where the bug is mended."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.hunt import planted
+
+
+@pytest.mark.parametrize("careful", [False, True], ids=["planted", "mended"])
+@pytest.mark.parametrize("name", [one.name for one in planted.BUGS.values() if one.program == "python"])
+def test_plans(name: str, careful: bool) -> None:
+    symptoms = planted.known(planted.BUGS[name], careful=careful)
+    assert bool(symptoms) is not careful, symptoms
+
+
+def test_every_hunt_has_a_bug_and_a_plan() -> None:
+    files = {file.stem for file in planted.HERE.glob("*.yaml")} - {"crd", "plans"}
+    assert files == planted.BUGS.keys() == planted.plans().keys()
+    for group in {one.group for one in planted.BUGS.values()}:
+        assert len([one for one in planted.BUGS.values() if one.group == group]) >= 2, group
+
+
+def test_the_table_is_that_of_the_results() -> None:
+    assert planted.table() in (planted.ROOT / "docs/hunting.md").read_text()
