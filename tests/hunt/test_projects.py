@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from kemu.errors import KemuError, ScenarioError
-from kemu.lab.hunt import perturbations, projects
-from kemu.lab.hunt.perturbations import FREEZE, Perturbation, Point
+from kemu.lab.hunt import perturbations, projects, searches
+from kemu.lab.hunt.perturbations import CRASH, FREEZE, LAG, Perturbation, Point
 
 HEAD = "apiVersion: kemu.dev/v1\nkind: Hunt\nmetadata: {name: h}\nspec:\n"
 ONE = "  controllers: [{name: c, command: [run, '{kubeconfig}']}]\n"
+AT = Point("Widget", "w", "default", 1)
 WIDGET = "{apiVersion: example.com/v1, kind: Widget, metadata: {name: w}}"
 
 
@@ -55,6 +56,7 @@ def test_steps(tmp_path: Path) -> None:
     [
         ("  steps: [{wait: 1s}]\n", "controllers is missing"),
         (ONE + "  steps: [{wait: soon}]\n", "soon"),
+        (ONE + "  steps: [{wait: 1s}]\n  lasts: {crashAfterWrite: 6m}\n", "crashAfterWrite: is not a key"),
         (ONE + "  steps: [{}]\n", "has no deed: one of apply, delete, patch, scale, until or wait"),
         (ONE + "  steps: [{patch: {kind: Pod, name: a}}]\n", "with is missing"),
         (ONE + "  steps: [{scale: {kind: Pod, name: a}, with: {}}]\n", "cannot stand beside scale"),
@@ -73,6 +75,15 @@ def test_mistakes(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         load(tmp_path, text)
     assert told in str(caught.value)
+
+
+def test_how_long_perturbations_last(tmp_path: Path) -> None:
+    """As the file says, by kind; what it does not name, and what does not last, stays as it is."""
+    project = load(tmp_path, ONE + "  steps: [{wait: 1s}]\n  lasts: {lag: 6m}\n")
+    assert set(projects.LASTING) == {kind for kind in perturbations.KINDS if Perturbation(kind, "c", AT).lasts_s}
+    with searches.Hunt(project, tmp_path) as hunt:
+        lag, crash = Perturbation(LAG, "c", AT), Perturbation(CRASH, "c", AT)
+        assert [[one.lasts_s for one in hunt.lasting((plan,))] for plan in (lag, crash)] == [[360.0], [0.0]]
 
 
 def test_a_plan_is_read_as_it_was_written() -> None:

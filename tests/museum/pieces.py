@@ -250,6 +250,13 @@ _PIECES = (
         "`bugs: []`; v1.35 tells, the issue is open",
     ),
     Piece(
+        129795,
+        "museum/129795-expectations-expire",
+        "a ReplicaSet creates its pods twice, as its watch is more than five minutes behind",
+        "{counter: pods_created, equals: 3}",
+        "`fixes: [k8s-129795]`; in v1.36",
+    ),
+    Piece(
         131867,
         "museum/131867-release-in-vain",
         "a leader that ends releases its lease in vain, and nobody leads until it has run out",

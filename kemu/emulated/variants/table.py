@@ -325,6 +325,16 @@ ALL = (
     ),
     *_rows(
         FIX,
+        CONTROLLERS,
+        (
+            "k8s-129795",
+            "No sync begins before the watch has shown what the last one wrote, also after expectations have expired.",
+            "#137212, the feature gate StaleControllerConsistencyReplicaSet, on by default since v1.36",
+            "museum/129795-expectations-expire",
+        ),
+    ),
+    *_rows(
+        FIX,
         CLIENTS,
         (
             "k8s-59848",

@@ -100,11 +100,22 @@ def shows(
 
 
 def examine(
-    trials: Trials, steps: Sequence[Step], plan: Plan, symptoms: list[Symptom], number: int, out: Path, times: int
+    trials: Trials,
+    steps: Sequence[Step],
+    plan: Plan,
+    symptoms: list[Symptom],
+    number: int,
+    out: Path,
+    times: int,
+    *,
+    shrink: bool = True,
 ) -> Finding:
-    """Shrinks it, and repeats it so many times. Its folder goes below ``out``."""
-    steps, reference = _fewer(trials, steps, plan, symptoms)
-    plan = _weaker(trials, reference, steps, plan, symptoms)
+    """Shrinks it, unless it shall stay as it is, and repeats it so many times. Its folder goes below ``out``."""
+    if shrink:
+        steps, reference = _fewer(trials, steps, plan, symptoms)
+        plan = _weaker(trials, reference, steps, plan, symptoms)
+    else:
+        reference = trials.reference(steps)
     kept = out / f"finding-{number}" / "run"
     shown = tried = 0
     last: Outcome | None = None

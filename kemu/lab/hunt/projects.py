@@ -45,6 +45,8 @@ from kemu.lab.scenario.loading import mistakes
 T = TypeVar("T")
 
 KIND = "Hunt"
+LASTING = ("freeze", "hide", "delay", "pause", "slowWrites", "lag", "outage", "lateAnswer", "depose")
+"""Perturbations that last a while, by their names in :mod:`kemu.lab.hunt.perturbations`."""
 WITHIN_S = 300.0
 """Virtual time in which what a step waits for has to come about."""
 STABLE_S = 20.0
@@ -149,6 +151,10 @@ _HUNT = Record(
                 )
             ),
             "Fields whose values say nothing.",
+        ),
+        "lasts": Key(
+            Record({kind: Key(POSITIVE_SECONDS, "So long.") for kind in LASTING}),
+            "Virtual time that perturbations last, by kind, where it is not the usual one: {lag: 6m}.",
         ),
         "settle": Key(POSITIVE_SECONDS, "Real time without a word after which controllers have reacted; 20ms."),
         "stable": Key(SECONDS, "Virtual time before the end in which nothing may change any more; 20s."),
@@ -255,6 +261,8 @@ class Project:
     settle_s: float = 0.02
     rest_s: float = 120.0
     stable_s: float = STABLE_S
+    lasts_s: Mapping[str, float] = field(default_factory=dict)
+    """How long perturbations last, by kind, where it is not the usual time."""
 
     @property
     def here(self) -> Path:
@@ -321,6 +329,7 @@ class _Loading:
             spec.get("settle", 0.02),
             spec.get("rest", 120.0),
             spec.get("stable", min(STABLE_S, spec.get("rest", STABLE_S))),
+            lasts_s=spec.get("lasts", {}),
         )
 
     def _manifests(self, stated: Sequence[str]) -> list[Path]:

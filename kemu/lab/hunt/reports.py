@@ -25,6 +25,7 @@ TEST, GO_TEST = "test_finding.py", "finding_test.go"
 def write(project: Project, finding: Finding) -> None:
     """Into the folder of the finding."""
     folder = finding.folder.parent
+    folder.mkdir(parents=True, exist_ok=True)  # where no repetition has shown it, there is no run either
     places = [project.steps.index(step) for step in finding.steps]
     plan = {
         "hunt": str(project.file.absolute()),

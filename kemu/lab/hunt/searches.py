@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -65,6 +65,7 @@ class Hunt:
         *,
         repetitions: int = findings.REPETITIONS,
         retries: int = 0,
+        shrink: bool = True,
         pairs: bool = False,
         mutations: bool = False,
         real_s: float = float("inf"),
@@ -73,14 +74,16 @@ class Hunt:
         on_progress: Callable[[Progress], None] = lambda progress: None,
         on_lost: Callable[[str], object] = lambda text: None,
     ) -> None:
-        """``retries``: see :func:`findings.shows`. ``pairs``, ``mutations``: see :func:`planning.plans`.
-        ``real_s``: no further plan begins when so much real time has passed. ``jobs``: processes, one trial in each; 1:
-        all happens in this one. ``executor``: in their place, such as a Ray cluster. ``on_progress``: told after each
-        plan. ``on_lost``: told that a process has died or hangs."""
+        """``retries``: see :func:`findings.shows`. ``shrink``: findings lose the steps that they do not need, in many
+        trials. ``pairs``, ``mutations``: see :func:`planning.plans`. ``real_s``: no further plan begins when so much
+        real time has passed. ``jobs``: processes, one trial in each; 1: all happens in this one. ``executor``: in
+        their place, such as a Ray cluster. ``on_progress``: told after each plan. ``on_lost``: told that a process
+        has died or hangs."""
         self._project = project
         self._out = out
         self._repetitions = repetitions
         self._retries = retries
+        self._shrink = shrink
         self._pairs = pairs
         self._mutations = mutations
         self._real_s = real_s
@@ -131,7 +134,8 @@ class Hunt:
     def run(self) -> Iterator[Finding]:
         """Raises Unsettled."""
         reference = self.reference()
-        self.plans = planning.plans(reference.outcomes[0], pairs=self._pairs, mutations=self._mutations)
+        found = planning.plans(reference.outcomes[0], pairs=self._pairs, mutations=self._mutations)
+        self.plans = [self.lasting(plan) for plan in found]
         self.brute_force = planning.brute_force(reference.outcomes[0])
         self.coverage.begin(reference.outcomes[0], self.plans)
         progress = self.progress = Progress(len(self.plans))
@@ -171,6 +175,11 @@ class Hunt:
             if finding is not None:
                 yield finding
 
+    def lasting(self, plan: Plan) -> Plan:
+        """As long as the project says."""
+        lasts = self._project.lasts_s
+        return tuple(replace(one, seconds=lasts[one.what]) if one.what in lasts else one for one in plan)
+
     def _consider(self, reference: Reference, plan: Plan, symptoms: list[Symptom]) -> Finding | None:
         signatures = {each.signature for each in oracles.bugs(symptoms)}
         for known in self.findings:
@@ -185,7 +194,9 @@ class Hunt:
         try:
             if not findings.shows(self, reference, steps, plan, symptoms, self._retries):
                 return None  # once, and not again: the controller's own timing
-            finding = findings.examine(self, steps, plan, symptoms, number, self._out, self._repetitions)
+            finding = findings.examine(
+                self, steps, plan, symptoms, number, self._out, self._repetitions, shrink=self._shrink
+            )
         except LostTrial as error:
             self.coverage.lost.append((plan, str(error)))
             return None

@@ -134,7 +134,12 @@ class Trial:
         embedded.settle()
         user_code.look_in(self._project.here)  # for functions that answer for containers
         project, outcome = self._project, self._outcome
-        settings = {"duration": f"{clusters.FOREVER_S}s", "heartbeats": "exact", **project.settings}
+        settings = {
+            "duration": f"{clusters.FOREVER_S}s",
+            "heartbeats": "exact",
+            "apiServers.webhooks": "call",
+            **project.settings,
+        }
         if project.properties:
             settings["expect"] = list(project.properties)
         made = clusters.of_nodes(project.nodes, settings, project.manifests)

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kemu import errors
 from kemu.emulated import variants
 from kemu.emulated.client import clients, recorders, workqueues
 from kemu.emulated.controllers.jobs import backoffs, tracking
-from kemu.emulated.controllers.workloads import losses
-from kemu.messages.k8s.objects import KubernetesObject
+from kemu.emulated.controllers.workloads import expectations, losses
 from kemu.runtime.env import SECOND_NS, Clock, Env
 
 EXPECTATIONS_NS = 5 * 60 * SECOND_NS
@@ -50,32 +48,6 @@ class Expectations:
         self._counts.pop(job, None)
 
 
-class Writes:
-    """The newest resource versions that this controller has written for each Job: what it reads must be as new
-    (``ConsistencyStore`` of ``pkg/controller/util/consistency``)."""
-
-    def __init__(self) -> None:
-        self._versions: dict[str, dict[str, int]] = {}
-        """By key of the Job, then by resource."""
-
-    def wrote(self, job: str, resource: str, obj: KubernetesObject) -> None:
-        versions = self._versions.setdefault(job, {})
-        versions[resource] = max(versions.get(resource, 0), int(obj.metadata.resourceVersion or 0))
-
-    def check(self, job: str, read: Mapping[str, int]) -> None:
-        """``EnsureReady``. ``read``: how new the caches are, by resource. Raises Conflict."""
-        for resource, version in self._versions.get(job, {}).items():
-            if version > read[resource]:
-                raise errors.Conflict(
-                    f"read version: {read[resource]} is not as new as written version: {version} for group resource "
-                    f"{resource}"
-                )
-        self.forget(job)
-
-    def forget(self, job: str) -> None:
-        self._versions.pop(job, None)
-
-
 class Context:
     """One for each Job controller."""
 
@@ -90,7 +62,7 @@ class Context:
         """By key of the Job."""
         self.finished: dict[str, None] = {}
         """UIDs of Jobs that have ended, although the watch does not show it yet (``finishedJobExpectations``)."""
-        self.writes = Writes()
+        self.writes = expectations.Writes()
         self.losses = losses.Losses()
         self.recorder = recorders.Recorder(
             env, client, "job-controller", env.name.rpartition("/")[2], str(config.get("events", recorders.NOTABLE))

@@ -20,6 +20,7 @@ from kemu.emulated.controllers.workloads import claims, expectations, losses
 from kemu.emulated.objects import meta, resources, selectors
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 from kemu.runtime.runlog.events import PodCreated
 
@@ -363,9 +364,11 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
         *,
         observes: bool = True,
         extra: Mapping[str, Any] | None = None,
-    ) -> None:
+    ) -> KubernetesObject | None:
         """Write the owner's status where it has changed. ``conditions``: all that it has now; None: as they are.
-        ``observes``: the owner's generation has been acted upon. ``extra``: fields that have changed."""
+        ``observes``: the owner's generation has been acted upon. ``extra``: fields that have changed.
+
+        Returns the owner as written, if it was."""
         known = owner.status
         status: dict[str, Any] = {name: count for name, count in counts.items() if getattr(known, name) != count}
         if "terminatingReplicas" in counts and not known.HasField("terminatingReplicas"):
@@ -377,14 +380,14 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
             status["conditions"] = conditions
         status.update(extra or {})
         if not status:
-            return
+            return None
         metadata = owner.metadata
         try:
-            await self.client.patch(
+            return await self.client.patch(
                 self.resource, metadata.name, metadata.namespace, {"status": status}, "status", uid=metadata.uid
             )
         except (errors.NotFound, errors.Conflict):
-            return
+            return None
 
 
 def selector_of(owner: Workload) -> selectors.LabelSelector:

@@ -6,6 +6,10 @@ Created pods are tracked by UID, too; Kubernetes counts them, as it does not kno
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from kemu import errors
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Clock
 
 TIMEOUT_S = 5 * 60
@@ -52,3 +56,29 @@ class Expectations:
     def forget(self, owner: str) -> None:
         self._pods.pop(owner, None)
         self._since_ns.pop(owner, None)
+
+
+class Writes:
+    """The newest resource versions that a controller has written for each owner: what it reads must be as new
+    (``ConsistencyStore`` of ``pkg/controller/util/consistency``)."""
+
+    def __init__(self) -> None:
+        self._versions: dict[str, dict[str, int]] = {}
+        """By key of the owner, then by resource."""
+
+    def wrote(self, owner: str, resource: str, obj: KubernetesObject) -> None:
+        versions = self._versions.setdefault(owner, {})
+        versions[resource] = max(versions.get(resource, 0), int(obj.metadata.resourceVersion or 0))
+
+    def check(self, owner: str, read: Mapping[str, int]) -> None:
+        """``EnsureReady``. ``read``: how new the caches are, by resource. Raises Conflict."""
+        for resource, version in self._versions.get(owner, {}).items():
+            if version > read[resource]:
+                raise errors.Conflict(
+                    f"read version: {read[resource]} is not as new as written version: {version} for group resource "
+                    f"{resource}"
+                )
+        self.forget(owner)
+
+    def forget(self, owner: str) -> None:
+        self._versions.pop(owner, None)

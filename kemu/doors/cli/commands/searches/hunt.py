@@ -58,6 +58,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="trials in which what has gone wrong once has to go wrong once more; default: 2 to 4, by perturbation",
     )
     parser.add_argument(
+        "--no-shrink", action="store_true", help="findings keep all steps: the smallest ones take many trials"
+    )
+    parser.add_argument(
         "--pairs", action="store_true", help="then two perturbations at once: the second one in what follows the first"
     )
     parser.add_argument(
@@ -93,6 +96,7 @@ def command(options: argparse.Namespace) -> int:
             out,
             repetitions=options.repeat or findings.REPETITIONS,
             retries=options.retries,
+            shrink=not options.no_shrink,
             pairs=options.pairs,
             mutations=options.mutations,
             real_s=options.time,
