@@ -97,12 +97,13 @@ class Versions:
         """The version that a client saw in that epoch, by number and content; perhaps one that was lost by then."""
         found = None
         changes = self.by_key.get(key, [])
+        is_exact = not self.history.read_anew or key.split("/", 3)[2] not in self.history.read_anew
         if not self.history.rollbacks:
             # A revision number stands for one version: a lease may have a hundred thousand.
             first = bisect_left(changes, revision, key=_REVISION)
             changes = changes[first : bisect_right(changes, revision, key=_REVISION)]
         for change in changes:
-            if change.revision == revision and change.born <= epoch and shows(change, content):
+            if change.revision == revision and change.born <= epoch and (not is_exact or shows(change, content)):
                 found = change
         return found
 

@@ -7,12 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from google.protobuf.message import Message
+
 from kemu.emulated.objects import custom_kinds
-from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceDefinition
 
 _REGISTRY = "/registry/"
 BEGIN = len(_REGISTRY)
 """Where the name of the resource begins in a key."""
+_DEFINITIONS = f"{_REGISTRY}{custom_kinds.DEFINITIONS}/"
 _METADATA = b"\n"
 """What the bytes of a custom object begin with. A real control plane has other kinds under such keys, and JSON."""
 _NAMED, _LONGEST = 2, 40
@@ -41,6 +45,27 @@ class ObjectFact:
 def is_custom(key: str) -> bool:
     """Whether a key of the store is that of a custom object."""
     return custom_kinds.is_custom(key[BEGIN : key.find("/", BEGIN)])
+
+
+def defined(key: str) -> str:
+    """The resource of the definition that a key is of."""
+    return key.removeprefix(_DEFINITIONS)
+
+
+def is_read_anew(key: str, before: bytes | None, value: bytes) -> bool:
+    """Whether that is a definition of a kind whose objects the API server may answer otherwise than the store has them:
+    what a schema says of defaults now, and what another version has, is filled in when they are read."""
+    if not key.startswith(_DEFINITIONS) or not value.startswith(_METADATA):
+        return False
+    versions = CustomResourceDefinition.FromString(value).spec.versions
+    if len(versions) > 1 or any(_has_default(one.schema) for one in versions):
+        return True
+    old = CustomResourceDefinition.FromString(before or value).spec.versions
+    return len(old) != 1 or [one.schema for one in old] != [one.schema for one in versions]
+
+
+def _has_default(schema: Message) -> bool:
+    return '"default":' in json.dumps(convert.to_json(schema), separators=(",", ":"))
 
 
 def facts(time_ns: int, key: str, before: bytes | None, value: bytes | None) -> Iterator[ObjectFact]:

@@ -168,6 +168,8 @@ class StoreHistory(ABC):
         its key, and the pod as it is now; None: gone."""
         self.custom: list[custom_objects.ObjectFact] = []
         """What became of custom objects."""
+        self.read_anew: set[str] = set()
+        """Custom resources whose objects may be answered otherwise than the store has them."""
         self._keep_changes = keep_changes
 
     def _on_txn(self, time_ns: int, actor: str, event: Transaction) -> None:
@@ -210,6 +212,8 @@ class StoreHistory(ABC):
                 self._node_changed(time_ns, key, value)
             elif "." in key[custom_objects.BEGIN : key.find("/", custom_objects.BEGIN)]:  # as is_custom, without a call
                 self.custom += custom_objects.facts(time_ns, key, before, value)
+            elif value is not None and custom_objects.is_read_anew(key, before, value):
+                self.read_anew.add(custom_objects.defined(key))
 
     def _on_recovered(self, time_ns: int, actor: str, event: StoreRecovered) -> None:
         revision = event.rev
