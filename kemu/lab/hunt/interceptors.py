@@ -161,6 +161,10 @@ class Interceptor:
     def hide(self, hiding: Hiding) -> None:
         self._hidings.append(hiding)
 
+    def show(self, hiding: Hiding) -> None:
+        """Who lists anew, be it by a watch, sees what was hidden."""
+        self._hidings.remove(hiding)
+
     def begin(self, view: View) -> None:
         self._views.append(view)
 

@@ -224,7 +224,7 @@ class Strikes:
         """No other change has come: it lists anew."""
         if hiding in self._hidden:
             self._hidden.remove(hiding)
-            hiding.until_revision = self._course.revision
+            self.interceptor.show(hiding)
             found = self.interceptor.expire(hiding.controller, hiding.resource, self._course.revision - 1)
             self.ended(hiding.controller, found)
 
