@@ -52,6 +52,8 @@ class Process:
         self.panics: list[str] = []
         """Of those that it survived, too."""
         self._wanted = False
+        self.is_spare = False
+        """Nobody minds if it has ended."""
 
     def start(self, timers: socket.socket | None = None) -> None:
         """``timers``: see :mod:`alarms`. Raises KemuError where there is no such program."""
@@ -104,7 +106,7 @@ class Process:
 
     def may_end(self) -> None:
         """That it ends by itself is no crash from now on."""
-        self._wanted = False
+        self._wanted, self.is_spare = False, True
 
     def stop(self) -> None:
         """For good. Nothing that it would do in order (as giving back a lease) belongs to the trial. Waits for its last

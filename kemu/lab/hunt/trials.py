@@ -165,7 +165,7 @@ class Trial:
             for alarms in self._alarms.values():
                 self._in_cluster(alarms.close)
             self._over = True
-            down = {name for name, process in self._processes.items() if not process.runs}
+            down = {name for name, process in self._processes.items() if not process.runs and not process.is_spare}
             for process in self._processes.values():
                 process.stop()
             result = running.end()
