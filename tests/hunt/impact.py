@@ -12,8 +12,9 @@ import random
 import sys
 from pathlib import Path
 
-from kemu.lab.hunt import oracles, perturbations, planning, projects
-from kemu.lab.hunt.oracles import Reference
+from kemu.lab.hunt import perturbations, planning, projects
+from kemu.lab.hunt.judging import oracles
+from kemu.lab.hunt.judging.oracles import Reference
 from kemu.lab.hunt.perturbations import Plan
 from kemu.lab.hunt.searches import Hunt
 

@@ -26,8 +26,9 @@ from pathlib import Path
 import yaml
 
 from kemu.errors import KemuError
-from kemu.lab.hunt import findings, oracles, perturbations, planning, projects
-from kemu.lab.hunt.oracles import Reference
+from kemu.lab.hunt import findings, perturbations, planning, projects
+from kemu.lab.hunt.judging import oracles
+from kemu.lab.hunt.judging.oracles import Reference
 from kemu.lab.hunt.projects import Step
 from kemu.lab.hunt.searches import Hunt
 

@@ -9,9 +9,9 @@ from typing import Any
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
 from kemu.lab.hunt.courses import Course, Notice, Read, Start, Write, message
-from kemu.lab.hunt.oracles import Reference, Symptom
+from kemu.lab.hunt.judging.oracles import Reference, Symptom
 from kemu.lab.hunt.projects import Ignored
-from kemu.lab.hunt.trials import Outcome
+from kemu.lab.hunt.running.trials import Outcome
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runlog.events import Transaction
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from kemu.lab.hunt.alarms import Alarms
+from kemu.lab.hunt.running.alarms import Alarms
 
 EPOCH_S = 1_000
 SECOND_NS = 1_000_000_000

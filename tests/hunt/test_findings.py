@@ -12,12 +12,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from kemu.lab.hunt import causes, findings, pictures, reports
+from kemu.lab.hunt import findings
+from kemu.lab.hunt.explaining import causes, pictures
 from kemu.lab.hunt.findings import Finding
-from kemu.lab.hunt.oracles import Reference, Symptom
+from kemu.lab.hunt.judging.oracles import Reference, Symptom
 from kemu.lab.hunt.perturbations import CONFLICT, CRASH, EXPIRE, FREEZE, LAG, Perturbation, Plan, Point
 from kemu.lab.hunt.projects import Controller, Named, Project, Step
-from kemu.lab.hunt.trials import Outcome
+from kemu.lab.hunt.running.trials import Outcome
+from kemu.lab.hunt.telling import reports
 from kemu.runtime.env import SECOND_NS
 from tests.hunt.recorded import OPERATOR, Recording, claim, config, reference, stateful, symptoms
 

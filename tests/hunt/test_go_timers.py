@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kemu.lab.hunt import projects
-from kemu.lab.hunt.trials import Trial
+from kemu.lab.hunt.running.trials import Trial
 
 EXAMPLES = Path(__file__).parents[2] / "examples/clock"
 SOURCE = r"""package main

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.lab.hunt.outputs import Output
+from kemu.lab.hunt.running.outputs import Output
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    x()\nValueError: no'
 GO = "panic: runtime error: index out of range [3] with length 2"

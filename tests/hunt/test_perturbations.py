@@ -10,8 +10,9 @@ import pytest
 import yaml
 
 from kemu.errors import KemuError
-from kemu.lab.hunt import oracles, perturbations, planning, projects
-from kemu.lab.hunt.oracles import Reference
+from kemu.lab.hunt import perturbations, planning, projects
+from kemu.lab.hunt.judging import oracles
+from kemu.lab.hunt.judging.oracles import Reference
 from kemu.lab.hunt.searches import Hunt
 from tests.hunt import onlooker
 

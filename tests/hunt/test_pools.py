@@ -17,12 +17,12 @@ import pytest
 from kemu.errors import KemuError
 from kemu.lab.exploration.processes.tasks import SLOW
 from kemu.lab.exploration.workers import Inline, Workers
-from kemu.lab.hunt import pools
 from kemu.lab.hunt.courses import Course
 from kemu.lab.hunt.perturbations import CRASH, Perturbation, Plan, Point
-from kemu.lab.hunt.pools import LostTrial, NotBegun, Pool, TrialRecord, TrialTask
 from kemu.lab.hunt.projects import Project
-from kemu.lab.hunt.trials import Outcome
+from kemu.lab.hunt.running import pools
+from kemu.lab.hunt.running.pools import LostTrial, NotBegun, Pool, TrialRecord, TrialTask
+from kemu.lab.hunt.running.trials import Outcome
 
 PROJECT = Project("p", Path("hunt.yaml"), (), ())
 
@@ -149,7 +149,7 @@ def test_fixed_ports_do_not_collide() -> None:
     """Two processes listen on one port, each in a network of its own."""
     program = """
 import socket, sys
-from kemu.lab.hunt import networks
+from kemu.lab.hunt.running import networks
 if not networks.enter():
     sys.exit(77)
 with socket.create_server(("127.0.0.1", 18080)) as server, socket.create_connection(("127.0.0.1", 18080)):

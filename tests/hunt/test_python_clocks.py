@@ -13,7 +13,7 @@ import pytest
 
 from kemu.lab.hunt import clocks
 from kemu.lab.hunt.projects import Controller, Named, Project, Step
-from kemu.lab.hunt.trials import Trial
+from kemu.lab.hunt.running.trials import Trial
 
 EPOCH_S = 1_767_225_600
 _PROGRAMS = {

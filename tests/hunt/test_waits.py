@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kemu.lab.hunt.waits import Waits
+from kemu.lab.hunt.running.waits import Waits
 
 pytestmark = pytest.mark.skipif(
     platform.machine() != "x86_64" or not Path("/proc/self/syscall").exists(), reason="/proc does not tell it here"

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from kemu.doors.api import reports
-from kemu.lab.hunt import findings, perturbations, projects, summaries
-from kemu.lab.hunt import reports as finding_reports
-from kemu.lab.hunt.oracles import Unsettled
+from kemu.lab.hunt import findings, perturbations, projects
+from kemu.lab.hunt.judging.oracles import Unsettled
 from kemu.lab.hunt.searches import Hunt, Progress
+from kemu.lab.hunt.telling import reports as finding_reports
+from kemu.lab.hunt.telling import summaries
 
 
 def hunt(

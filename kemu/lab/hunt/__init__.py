@@ -6,26 +6,14 @@ that the reference has shown to matter. What differs in the end, or on the way, 
 
 projects        the file of a hunt: cluster, controllers, steps
 perturbations   what is done to a controller, at which point
-planning        which perturbations are worth a trial; ``impacts``: what made a controller write
-strikes         carries out perturbations when their points come
-trials          one trial: cluster, controllers, steps
-processes       a controller as a child of this process
-interceptors    between controllers and gateway: sees what they write and are told, and perturbs it
-watches         what controllers are told by their watches, event by event
+impacts         what led to what a controller wrote
+planning        which perturbations are worth a trial
+running         one trial, and many side by side
 courses         what happened in a trial
-oracles         whether it went wrong
-safety          what must not happen at any moment
-states          how the end differs
-outputs         panics in what a controller prints
-causes          why it went wrong
-pictures        the same as a space-time picture
+judging         whether it went wrong
+explaining      why it went wrong: cause, picture, course
 findings        what a trial has found: the smallest steps, repetitions
-searches        the hunt as a whole
-pools           trials side by side, in processes; ``networks``, which they have each
-waits           what the threads of a controller wait for; ``alarms``: its timers in virtual time
-clocks          the time of a cluster in controllers in Python
 coverage        what was tried, and what never came about
-summaries       the hunt in words
-tellings        the course of a trial in words
-reports         what is left of a finding: plan, text, test
+searches        the hunt as a whole
+telling         what is left of a finding, and of a hunt
 """

@@ -10,7 +10,7 @@ from typing import Any
 from kemu.lab.hunt import planning
 from kemu.lab.hunt.courses import Course
 from kemu.lab.hunt.perturbations import KINDS, Perturbation, Plan, Point, shown
-from kemu.lab.hunt.trials import Outcome
+from kemu.lab.hunt.running.trials import Outcome
 
 
 @dataclass

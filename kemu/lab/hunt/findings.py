@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from kemu.lab.hunt import causes, perturbations, pictures, tellings
-from kemu.lab.hunt.oracles import Reference, Symptom, Unsettled
+from kemu.lab.hunt import perturbations
+from kemu.lab.hunt.explaining import causes, pictures, tellings
+from kemu.lab.hunt.judging.oracles import Reference, Symptom, Unsettled
 from kemu.lab.hunt.perturbations import DELAY, FREEZE, HIDE, LAG, PAUSE, Plan
 from kemu.lab.hunt.projects import Step
-from kemu.lab.hunt.trials import Outcome
+from kemu.lab.hunt.running.trials import Outcome
 
 REPETITIONS = 20
 _Z = 1.96

@@ -17,7 +17,7 @@ from typing import Any
 
 from kemu.lab.hunt.courses import Change, Course, Notice, Write, manifest
 from kemu.lab.hunt.projects import SECOND
-from kemu.lab.hunt.trials import Outcome
+from kemu.lab.hunt.running.trials import Outcome
 
 SPELL_NS = 250_000_000
 """Virtual time without a word after which a spell is over."""

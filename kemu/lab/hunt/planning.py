@@ -40,7 +40,7 @@ from kemu.lab.hunt.perturbations import (
     Plan,
     Point,
 )
-from kemu.lab.hunt.trials import Outcome
+from kemu.lab.hunt.running.trials import Outcome
 
 _WRITES_OF_ONE = 4
 """Writes of a controller to one object that are perturbed: the first ones, and the last one."""

@@ -187,7 +187,7 @@ class Controller:
     ready: str = ""
     """A regular expression of a line; empty: it is ready when it asks for something."""
     clock: str = ""
-    """``python``: its timers are in virtual time by :mod:`kemu.lab.hunt.clocks`."""
+    """``python``: its timers are in virtual time by :mod:`kemu.lab.hunt.running.clocks`."""
     stands_by: bool = False
     """It waits for the lease of another one, which has its name without :data:`SECOND`."""
 

@@ -1,6 +1,7 @@
 """The search: the reference, a trial for each plan, and of what goes wrong the repetitions and the smallest steps.
 
-Trials run side by side (:mod:`kemu.lab.hunt.pools`). Findings come in the order of the plans, whatever comes first.
+Trials run side by side (:mod:`kemu.lab.hunt.running.pools`). Findings come in the order of the plans, whatever comes
+first.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from typing import Self
 
 from kemu.lab.exploration.processes.tasks import Executor
 from kemu.lab.exploration.workers import Inline, Workers
-from kemu.lab.hunt import findings, oracles, planning, pools
+from kemu.lab.hunt import findings, planning
 from kemu.lab.hunt.coverage import Coverage, why_not
 from kemu.lab.hunt.findings import Finding
-from kemu.lab.hunt.oracles import Reference, Symptom, Unsettled
+from kemu.lab.hunt.judging import oracles
+from kemu.lab.hunt.judging.oracles import Reference, Symptom, Unsettled
 from kemu.lab.hunt.perturbations import Plan
-from kemu.lab.hunt.pools import REFERENCES, LostTrial, NotBegun, Pool
 from kemu.lab.hunt.projects import Project, Step
-from kemu.lab.hunt.trials import Outcome
+from kemu.lab.hunt.running import pools
+from kemu.lab.hunt.running.pools import REFERENCES, LostTrial, NotBegun, Pool
+from kemu.lab.hunt.running.trials import Outcome
 
 _MOST_REFERENCES = 64
 """That are kept: findings shrink to the same steps."""

@@ -79,7 +79,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def command(options: argparse.Namespace) -> int:
     from kemu.doors.cli.commands.searches import explore
-    from kemu.lab.hunt import findings, oracles, pools, projects, reports, searches
+    from kemu.lab.hunt import findings, projects, searches
+    from kemu.lab.hunt.judging import oracles
+    from kemu.lab.hunt.running import pools
+    from kemu.lab.hunt.telling import reports
 
     if (options.file is None) == (options.again is None):
         raise KemuError("which hunt? kemu hunt FILE, or kemu hunt --again FOLDER")
@@ -117,7 +120,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _search(hunt: Hunt, project: Project, options: argparse.Namespace, out: Path, progress: _Progress) -> int:
-    from kemu.lab.hunt import reports, summaries
+    from kemu.lab.hunt.telling import reports, summaries
 
     was_interrupted = False
     try:
@@ -147,7 +150,9 @@ def _search(hunt: Hunt, project: Project, options: argparse.Namespace, out: Path
 
 def _once(hunt: Hunt, project: Project, options: argparse.Namespace) -> int:
     """One plan, a few times."""
-    from kemu.lab.hunt import oracles, perturbations, reports
+    from kemu.lab.hunt import perturbations
+    from kemu.lab.hunt.judging import oracles
+    from kemu.lab.hunt.telling import reports
 
     plan, steps = reports.read(options.plan or options.again, project)
     shown = perturbations.shown(plan)
@@ -189,7 +194,7 @@ def _show(finding: Finding) -> None:
 
 
 def _data(hunt: Hunt, was_interrupted: bool) -> dict[str, Any]:
-    from kemu.lab.hunt import reports
+    from kemu.lab.hunt.telling import reports
 
     progress = hunt.progress
     return {

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from kemu.errors import KemuError
-from kemu.lab.hunt import safety, states
 from kemu.lab.hunt.courses import Course, manifest
+from kemu.lab.hunt.judging import safety, states
+from kemu.lab.hunt.judging.states import Difference, Fields
 from kemu.lab.hunt.projects import STABLE_S, Ignored, Step
-from kemu.lab.hunt.states import Difference, Fields
-from kemu.lab.hunt.trials import Outcome
+from kemu.lab.hunt.running.trials import Outcome
 from kemu.runtime.env import SECOND_NS
 
 _K = TypeVar("_K")

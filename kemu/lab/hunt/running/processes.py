@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kemu.errors import KemuError
-from kemu.lab.hunt.outputs import Output
 from kemu.lab.hunt.projects import Controller
-from kemu.lab.hunt.waits import Waits
+from kemu.lab.hunt.running.outputs import Output
+from kemu.lab.hunt.running.waits import Waits
 from kemu.runtime.real import programs
 
 _CLOCKS = Path(__file__).with_name("clocks")
@@ -93,11 +93,11 @@ class Process:
         return self._child is not None and self._child.poll() is None
 
     def is_busy(self) -> bool:
-        """See :class:`~kemu.lab.hunt.waits.Waits`."""
+        """See :class:`~kemu.lab.hunt.running.waits.Waits`."""
         return self._waits is not None and self._waits.is_busy()
 
     def rest_s(self) -> float | None:
-        """See :class:`~kemu.lab.hunt.waits.Waits`; None, too, while it does not run."""
+        """See :class:`~kemu.lab.hunt.running.waits.Waits`; None, too, while it does not run."""
         return self._waits.rest_s() if self._waits is not None and self.runs else None
 
     def kill(self) -> None:

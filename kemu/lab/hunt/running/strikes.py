@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kemu.lab.hunt.courses import Change, Count, Course, manifest
-from kemu.lab.hunt.interceptors import Interceptor, Verdict
 from kemu.lab.hunt.perturbations import (
     ALL,
     ANY,
@@ -31,7 +30,8 @@ from kemu.lab.hunt.perturbations import (
     Point,
 )
 from kemu.lab.hunt.projects import SECOND, Named
-from kemu.lab.hunt.watches import ALWAYS_FRESH, Hiding, View
+from kemu.lab.hunt.running.interceptors import Interceptor, Verdict
+from kemu.lab.hunt.running.watches import ALWAYS_FRESH, Hiding, View
 from kemu.runtime.runlog.events import Transaction
 
 LATE_FOR_S = 60.0

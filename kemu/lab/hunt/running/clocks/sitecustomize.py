@@ -5,8 +5,8 @@
 Timeouts of sockets, of locks by themselves and of joined threads stay those of the machine, as does uvloop.
 
 ``KEMU_CLOCK`` is a file with the cluster's time; ``KEMU_TIMERS`` a socket over which this process says when the first
-of its timers ends, and hears when the cluster has come there (:mod:`kemu.lab.hunt.alarms`). It stands alone: it runs in
-the Python of the controller, which need not have kemu.
+of its timers ends, and hears when the cluster has come there (:mod:`kemu.lab.hunt.running.alarms`). It stands alone:
+it runs in the Python of the controller, which need not have kemu.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class _DateTime(dt.datetime, metaclass=_AsBefore):
 
     @classmethod
     def utcnow(cls) -> _DateTime:
-        return cls.fromtimestamp(time.time(), dt.timezone.utc).replace(tzinfo=None)
+        return cls.fromtimestamp(time.time(), dt.UTC).replace(tzinfo=None)
 
 
 def _install() -> None:

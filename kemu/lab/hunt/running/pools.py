@@ -21,10 +21,10 @@ from typing import Any
 
 from kemu.errors import KemuError
 from kemu.lab.exploration.processes.tasks import SLOW, Executor
-from kemu.lab.hunt import networks
 from kemu.lab.hunt.perturbations import Plan, shown
 from kemu.lab.hunt.projects import Project, Step
-from kemu.lab.hunt.trials import Outcome, Trial
+from kemu.lab.hunt.running import networks
+from kemu.lab.hunt.running.trials import Outcome, Trial
 
 LIMIT_S = 600.0
 """Real time for one trial: then its process hangs."""

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kemu.lab.hunt import states
 from kemu.lab.hunt.courses import Change, Course, Write, manifest
-from kemu.lab.hunt.oracles import Symptom
+from kemu.lab.hunt.judging import states
+from kemu.lab.hunt.judging.oracles import Symptom
 from kemu.lab.hunt.perturbations import ALL, CONFLICT, CRASH, EXPIRE, FREEZE, HIDE, LOSE, REFUSE, Perturbation, Plan
-from kemu.lab.hunt.trials import Outcome
+from kemu.lab.hunt.running.trials import Outcome
 from kemu.runtime.env import SECOND_NS
 
 _PAST = {"create": "created", "update": "wrote", "patch": "changed", "delete": "deleted"}

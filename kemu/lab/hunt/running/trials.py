@@ -23,14 +23,14 @@ from kemu.emulated.gateway.asgi import Application
 from kemu.emulated.objects import custom_kinds, identities, resources
 from kemu.errors import KemuError
 from kemu.lab.hunt import projects
-from kemu.lab.hunt.alarms import Alarms
 from kemu.lab.hunt.courses import Change, Course, Start
-from kemu.lab.hunt.interceptors import Interceptor
 from kemu.lab.hunt.perturbations import Perturbation
-from kemu.lab.hunt.processes import Process
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
-from kemu.lab.hunt.strikes import Strikes
-from kemu.lab.hunt.watches import LEASES
+from kemu.lab.hunt.running.alarms import Alarms
+from kemu.lab.hunt.running.interceptors import Interceptor
+from kemu.lab.hunt.running.processes import Process
+from kemu.lab.hunt.running.strikes import Strikes
+from kemu.lab.hunt.running.watches import LEASES
 from kemu.lab.up import clusters, embedded, kubeconfigs, remotes, sessions
 from kemu.lab.up.virtual import drivers
 from kemu.lab.up.virtual import sessions as virtual

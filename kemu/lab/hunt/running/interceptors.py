@@ -22,7 +22,7 @@ from kemu.emulated.gateway.requests import envelopes, request_infos
 from kemu.emulated.objects import resources
 from kemu.errors import ApiError
 from kemu.lab.hunt.courses import Count, Course, Notice, Read, Write, key_of
-from kemu.lab.hunt.watches import ALWAYS_FRESH, LEASES, Event, Hiding, Stream, View, initial_events
+from kemu.lab.hunt.running.watches import ALWAYS_FRESH, LEASES, Event, Hiding, Stream, View, initial_events
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

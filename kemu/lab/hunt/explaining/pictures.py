@@ -5,13 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from kemu.lab.hunt import causes, perturbations
-from kemu.lab.hunt.causes import Cause
+from kemu.lab.hunt import perturbations
 from kemu.lab.hunt.courses import Change, Notice, Write
-from kemu.lab.hunt.oracles import Symptom
+from kemu.lab.hunt.explaining import causes
+from kemu.lab.hunt.explaining.causes import Cause
+from kemu.lab.hunt.judging.oracles import Symptom
 from kemu.lab.hunt.perturbations import CRASH, FREEZE, Perturbation, Plan
 from kemu.lab.hunt.projects import Named, Step
-from kemu.lab.hunt.trials import Outcome
+from kemu.lab.hunt.running.trials import Outcome
 from kemu.lab.tell.explaining.diagrams import Arrow, Diagram, Mark
 from kemu.lab.tell.explaining.drawings import svgs
 from kemu.runtime.env import SECOND_NS

@@ -12,9 +12,10 @@ import yaml
 
 from kemu.emulated.settings import documents
 from kemu.errors import KemuError
-from kemu.lab.hunt import oracles, perturbations
+from kemu.lab.hunt import perturbations
 from kemu.lab.hunt.findings import Finding
-from kemu.lab.hunt.oracles import Symptom
+from kemu.lab.hunt.judging import oracles
+from kemu.lab.hunt.judging.oracles import Symptom
 from kemu.lab.hunt.perturbations import Plan
 from kemu.lab.hunt.projects import Project, Step
 
