@@ -98,3 +98,21 @@ def test_an_object_without_a_definition_is_a_mistake(tmp_path: Path) -> None:
         errors.ScenarioError, match=r"Widget \(example.com/v1\) is a custom resource without a definition"
     ):
         run(tmp_path, manifests=[widget("a")])
+
+
+def test_what_is_filled_in_when_it_is_read_is_no_mistake(tmp_path: Path) -> None:
+    """Statuses are dropped on creation, and defaults of theirs stand in answers alone. Bytes of other kinds are held
+    against the store."""
+    definition = copy.deepcopy(DEFINITION)
+    status = {"type": "object", "properties": {"phase": {"type": "string"}}, "default": {"phase": "New"}}
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"] = status
+    result = run(
+        tmp_path,
+        controllers=["garbage-collector"],
+        manifests=[definition],
+        events=[{"at": "3s", "create": widget("a", 2)}],
+        expect=[{"object": {"kind": "Widget.example.com", "name": "a"}, "field": "spec.size", "equals": 2}],
+    )
+    assert result.verdict == "holds"
+    assert result.history.read_anew == {"widgets.example.com"}
+    assert b"New" not in result.history.values["/registry/widgets.example.com/default/a"]
