@@ -82,7 +82,7 @@ def test_what_is_interrupted_is_kept(
 ) -> None:
     """Ctrl-C while the first finding is made smaller."""
 
-    def interrupt(*_: object) -> None:
+    def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(findings, "examine", interrupt)

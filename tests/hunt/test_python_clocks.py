@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kemu.lab.hunt import clocks
 from kemu.lab.hunt.projects import Controller, Named, Project, Step
+from kemu.lab.hunt.running import clocks
 from kemu.lab.hunt.running.trials import Trial
 
 EPOCH_S = 1_767_225_600

@@ -45,7 +45,7 @@ from kemu.lab.scenario.loading import mistakes
 T = TypeVar("T")
 
 KIND = "Hunt"
-LASTING = ("freeze", "hide", "delay", "pause", "slowWrites", "lag", "outage", "lateAnswer", "depose")
+LASTING = ("freeze", "hide", "delay", "pause", "slowWrites", "lag", "outage", "lateAnswer", "depose", "mutate")
 """Perturbations that last a while, by their names in :mod:`kemu.lab.hunt.perturbations`."""
 WITHIN_S = 300.0
 """Virtual time in which what a step waits for has to come about."""
