@@ -3,7 +3,7 @@ writes the pod's name into it.
 
 ``careful=False`` has three bugs that many controllers have had:
 
-* it gives up when its update meets a conflict;
+* it gives up when its update meets a conflict, or another error;
 * when its watch is told 410 Expired, it goes on watching from the same revision, and never lists again;
 * it creates a pod under a new name whenever it sees none, though what it sees may be old.
 
@@ -47,9 +47,9 @@ class Workers(threading.Thread):
             except ApiException as error:
                 if error.status == 410 and self._careful:
                     revision = self._list()
-                self._over.wait(0.02)
+                self._over.wait(0.005)
             except Exception:  # the connection was lost
-                self._over.wait(0.02)
+                self._over.wait(0.005)
         self._client.close()
 
     def _list(self) -> str:
@@ -85,8 +85,10 @@ class Workers(threading.Thread):
                 self._api.replace_namespaced_config_map(name, NAMESPACE, work)
                 return
             except ApiException as error:
-                if error.status != 409 or not self._careful:
+                if not self._careful:
                     return
+                if error.status != 409:
+                    raise
 
     def _create(self, name: str) -> str:
         """A fixed name makes it harmless to create the same pod twice."""
