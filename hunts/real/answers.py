@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 
-
-async def succeed(session: Any) -> int:
+async def succeed(session: object) -> int:
     return 0
