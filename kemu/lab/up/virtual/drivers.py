@@ -45,6 +45,8 @@ _TURNS = 12
 """Turns of the loop outside from the bytes of a request to what it asks for."""
 BUSY_S = 0.003
 """Real time between two looks at clients that are at work."""
+NAP_S, NAPS_S = 0.1, 0.3
+"""How soon a client wakes up that is waited for, and for how long it is, after something was heard of clients."""
 LEAST_S, LOOK_S = 0.001, 0.002
 """Real time that clients have to wake up, where it is known whether they are at work; and between two looks at them."""
 RESTLESS_S, RESTLESS_TIMES = 5.0, 20
@@ -495,10 +497,19 @@ class Driver:
         try:
             await asyncio.wait_for(self._wake.wait(), left_s if self.rest_s is None else min(left_s, LOOK_S))
         except TimeoutError:
-            if time.monotonic() < self._heard_at + self.settle_s:
+            now = time.monotonic()
+            if now < self._heard_at + self.settle_s or self._wakes_soon(now):
                 return False
             return await self._is_silent()
         return False
+
+    def _wakes_soon(self, now: float) -> bool:
+        """Whether a client is known to go on by itself in a moment, as one that tries again after an error. One that
+        wakes up for nothing, again and again, is not waited for for long."""
+        if self.rest_s is None or now > self._heard_at + NAPS_S:
+            return False
+        rest_s = self.rest_s()
+        return rest_s is not None and rest_s <= NAP_S
 
     async def _is_silent(self) -> bool:
         """Whether no client is at work, nor gets to work by what the loop outside does first: that accepts connections
@@ -513,7 +524,8 @@ class Driver:
             if now - self._heard_at < LEAST_S:
                 return False
             rest_s = None if self.rest_s is None else self.rest_s()
-            if rest_s is None or rest_s <= self._heard_at + self.settle_s - now:
+            waited_for_s = max(NAP_S, self._heard_at + self.settle_s - now)
+            if rest_s is None or rest_s <= waited_for_s:
                 return False
             if look == 0 and not await self._has_nothing_come():
                 return False
