@@ -47,9 +47,9 @@ class Workers(threading.Thread):
             except ApiException as error:
                 if error.status == 410 and self._careful:
                     revision = self._list()
-                self._over.wait(0.005)
+                self._over.wait(0.02)
             except Exception:  # the connection was lost
-                self._over.wait(0.005)
+                self._over.wait(0.02)
         self._client.close()
 
     def _list(self) -> str:

@@ -311,7 +311,7 @@ def test_containers_are_added_to_a_pod_that_runs(client: Client) -> None:
     )
     assert 'spec.ephemeralContainers[0].name: Duplicate value: "a"' in patch(name="a", image="b")["message"]
     found = patch(name="debug", image="busybox", targetContainerName="a", stdin=True)
-    assert "labels" not in found["metadata"]
+    assert "ignored" not in found["metadata"].get("labels", {})
     assert found["metadata"]["generation"] == 2
     running = client.until(
         f"{CORE}/pods/d",
