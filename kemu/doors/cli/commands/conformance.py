@@ -113,7 +113,8 @@ def _gates(options: argparse.Namespace) -> int:
             print("\n".join(differences) or f"the gates of {known.version}")
         return 1 if differences else 0
     if options.json:
-        print(json.dumps({"version": known.version, "gates": [dataclasses.asdict(one) for one in known]}))
+        rows = [{**dataclasses.asdict(one), "default": one.default} for one in known]
+        print(json.dumps({"version": known.version, "summary": gates.summary(known), "gates": rows}))
         return 0
     longest = max(len(one.name) for one in known)
     for one in known:

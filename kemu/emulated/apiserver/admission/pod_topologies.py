@@ -16,7 +16,6 @@ PODS, NODES = resources.BY_PLURAL["pods"], resources.BY_PLURAL["nodes"]
 LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _PREFIX = b"topology.kubernetes.io/"
 _KEY = resources.key(NODES, "", "")
-_NONE: Mapping[str, str] = {}
 
 
 class PodTopologyLabels(Plugin[core_v1_pb2.Pod]):
@@ -32,7 +31,9 @@ class PodTopologyLabels(Plugin[core_v1_pb2.Pod]):
 
     async def create(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:
         if obj.spec.nodeName:
-            obj.metadata.labels.update(self._labels(obj.spec.nodeName))
+            entry = self._nodes.get(_KEY + obj.spec.nodeName.encode())
+            if entry is not None:  # else there is no such node, which is no mistake here
+                obj.metadata.labels.update(self._labels(obj.spec.nodeName, entry))
 
     def bind(self, request: api_pb2.BindRequest) -> api_pb2.BindRequest:
         """The binding with the labels of its node."""
@@ -40,7 +41,7 @@ class PodTopologyLabels(Plugin[core_v1_pb2.Pod]):
         entry = self._nodes.get(_KEY + request.node.encode())
         if entry is None or _PREFIX not in entry.value:
             return request
-        labels = self._labels(request.node)
+        labels = self._labels(request.node, entry)
         if not labels:
             return request
         changed = api_pb2.BindRequest()
@@ -48,11 +49,7 @@ class PodTopologyLabels(Plugin[core_v1_pb2.Pod]):
         changed.labels.update(labels)
         return changed
 
-    def _labels(self, name: str) -> Mapping[str, str]:
-        """Empty, too, for a node that does not exist."""
-        entry = self._nodes.get(_KEY + name.encode())
-        if entry is None or _PREFIX not in entry.value:
-            return _NONE
+    def _labels(self, name: str, entry: Entry) -> Mapping[str, str]:
         known = self._known.get(name)
         if known is not None and known[0] is entry:
             return known[1]
