@@ -28,10 +28,16 @@ def expectations(text: str) -> tuple[Expectation, ...]:
 
 
 def verdict(
-    *, check: bool | None = True, expectation: bool | None = True, of: Expectation, ended: str = "idle"
+    *,
+    check: bool | None = True,
+    expectation: bool | None = True,
+    of: Expectation,
+    ended: str = "idle",
+    refused: str = "bind pods: Conflict",
 ) -> dict[str, Any]:
     return {
         "ended": ended,
+        "refused": {refused: 4},
         "checks": [
             {"id": "no-node-overcommitted", "holds": check, "detail": "node-1", "asked": True},
             {"id": "no-pod-starves", "holds": False, "detail": "a detector that nobody asked", "asked": False},
@@ -75,6 +81,14 @@ def test_a_check_that_the_scenario_shows_failing_is_none() -> None:
 def test_an_expectation_is_excused_only_if_it_depends_on_speed(text: str, excused: bool) -> None:
     found = expectations(text)
     assert bool([*slowness.faults(verdict(expectation=False, of=found[0]), found)]) != excused
+
+
+def test_a_pod_may_fail_once_a_request_ended_in_the_unknown() -> None:
+    found = expectations("{pods: {workload: w}, all: {finished: {phase: Succeeded}}}")
+    assert [*slowness.faults(verdict(expectation=False, of=found[0]), found)]
+    lost = "bind pods: Unknown"
+    assert not [*slowness.faults(verdict(expectation=False, of=found[0], refused=lost), found)]
+    assert [*slowness.faults(verdict(check=False, expectation=False, of=found[0], refused=lost), found)]
 
 
 def test_what_is_not_done_at_the_deadline_is_excused_but_for_checks() -> None:
