@@ -6,4 +6,5 @@ telemetry     traces and figures of a run                               tell    
 up            a cluster that serves kubectl and other clients           fuzz         scenarios drawn at random
 real          what runs beside real components of Kubernetes            hunt         bugs in controllers
 conformance   decisions compared with those of Kubernetes               bench        measurements of kemu
+incidents     scenarios from what a cluster shows of itself
 """

@@ -12,7 +12,9 @@ from kemu.messages.k8s import batch_v1_pb2
 from kemu.runtime.runlog.events import Transaction
 
 
-def judged(*statuses: tuple[int, Sequence[str]], mode: str = "NonIndexed", field: str = "failed") -> bool | None:
+def judged(
+    *statuses: tuple[int, Sequence[str]], mode: str = "NonIndexed", field: str = "failed", begin_ns: int = 1
+) -> bool | None:
     """``statuses``: a counter and the list, one write after the other."""
     check = job_counts.JobCountsEachPodOnce()
     for number, (count, uids) in enumerate(statuses):
@@ -21,8 +23,13 @@ def judged(*statuses: tuple[int, Sequence[str]], mode: str = "NonIndexed", field
         setattr(job.status, field, count)
         getattr(job.status.uncountedTerminatedPods, field).extend(uids)
         change = (0, f"{job_counts.JOBS}default/j", job.SerializeToString(deterministic=True), 0, 0)
-        check.on_event(number, "store", Transaction(rev=number, changes=[change]))
+        check.on_event(begin_ns + number, "store", Transaction(rev=number, changes=[change]))
     return check.result(History()).holds
+
+
+def test_a_job_may_come_with_what_it_has_counted() -> None:
+    assert judged((1, ""), (1, "a"), (2, ""), begin_ns=0) is True
+    assert judged((1, ""), (3, ""), begin_ns=0) is False
 
 
 @pytest.mark.parametrize("field", ["failed", "succeeded"])

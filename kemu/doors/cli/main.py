@@ -77,7 +77,7 @@ def _parser() -> Parser:
     from kemu.doors.cli.commands import bench, conformance
     from kemu.doors.cli.commands.clusters import calibrate, chaos, envtest, nodes, ray_clusters, scheduler, step, up
     from kemu.doors.cli.commands.figures import csv_files, plot, report, results
-    from kemu.doors.cli.commands.runs import explain, recover, replay, run, scenarios, story, trace
+    from kemu.doors.cli.commands.runs import explain, imports, recover, replay, run, scenarios, story, trace
     from kemu.doors.cli.commands.searches import explore, fuzz, hunt, shrink, sweep
 
     parser = Parser(
@@ -95,6 +95,7 @@ def _parser() -> Parser:
         hunt,
         shrink,
         sweep,
+        imports,
         explain,
         replay,
         recover,

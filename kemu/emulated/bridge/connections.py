@@ -132,6 +132,17 @@ class Connection:
             ) as response:
                 return Answer(response.status, response.headers, await response.read())
 
+    async def read_json(self, path: str, query: Mapping[str, str] | None = None) -> Answer:
+        """Any path, with an answer in JSON. Raises Unreachable."""
+        with self._losses():
+            async with self._session.get(
+                self.server + path,
+                params=query or {},
+                headers=await self._headers("application/json", ""),
+                timeout=self._timeout(total=REQUEST_TIMEOUT_S),
+            ) as response:
+                return Answer(response.status, response.headers, await response.read())
+
     async def watch(self, request: Request) -> AsyncIterator[bytes | Answer]:
         """The frames of a watch, without their lengths, or what was answered instead; ends where the server ends it.
         Raises Unreachable."""

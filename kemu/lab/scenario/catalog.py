@@ -9,6 +9,8 @@ from kemu.errors import KemuError
 from kemu.runtime import words
 from kemu.runtime.runlog import folders
 
+_OF_FOLDER = "scenario.yaml"
+
 
 def folder() -> Path:
     """Where the shipped scenarios are: in the package when installed, beside it in a checkout."""
@@ -24,7 +26,8 @@ def shipped() -> dict[str, Path]:
 
 
 def find(name: str) -> Path:
-    """A file as it is, else a shipped scenario by its whole name, its path, or its last part."""
+    """A file as it is, the scenario of a folder that has one, else a shipped scenario by its whole name, its path, or
+    its last part."""
     path = Path(name)
     if path.is_file():
         return path
@@ -33,6 +36,8 @@ def find(name: str) -> Path:
             raise KemuError(
                 f"{name}: is the folder of a run: kemu replay {name} runs it again, kemu story {name} tells it"
             )
+        if (path / _OF_FOLDER).is_file():
+            return path / _OF_FOLDER  # As kemu import writes them.
         inside = sorted(each.as_posix() for each in path.glob("*.y*ml"))
         if inside or "/" in name.strip("/") or name.startswith("."):
             there = f"; there are {', '.join(inside[:10])}" if inside else ", and no scenario is in it"

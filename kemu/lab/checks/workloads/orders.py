@@ -178,7 +178,7 @@ class StatefulSetsGoInOrder(Check):
     """
 
     id: ClassVar[str] = "stateful-sets-go-in-order"
-    verbs: ClassVar[tuple[str, ...]] = ("delete",)
+    verbs: ClassVar[tuple[str, ...]] = ("create", "delete")
     folds: ClassVar[tuple[type[Fold], ...]] = (Attention, Workloads)
 
     def given(self, *folds: Any) -> None:
@@ -186,6 +186,8 @@ class StatefulSetsGoInOrder(Check):
         self._workloads.tell_pod.append(self._pod_changed)
         self._known: dict[str, tuple[Owner, Pod]] = {}
         """By UID."""
+        self._early: dict[str, str] = {}
+        """What is said of pods that came too early, by UID, until it is known who created them."""
         self._judged = 0
         self._findings: list[str] = []
 
@@ -212,14 +214,19 @@ class StatefulSetsGoInOrder(Check):
             other = there.get(f"{owner.name}-{number}")
             if other is None or not (other.ready or _was_ready(other, time_ns)):
                 state = "is not there" if other is None else "is not ready"
-                self._findings.append(
-                    f"{seconds(time_ns)}: {owner.says} creates {pod.name}, while its pod {number} {state}"
-                )
+                text = f"{seconds(time_ns)}: {owner.says} creates {pod.name}, while its pod {number} {state}"
+                self._early[pod.uid] = text
                 return
 
     def on_event(self, time_ns: int, actor: str, event: ApiRequest) -> None:
+        early = self._early.pop(event.uid, "")
+        if not event.by.startswith("controller/statefulset"):
+            return  # Objects of a cluster come as they were there.
+        if event.verb == "create":
+            self._findings += [early] if early else []
+            return
         known = self._known.get(event.uid)
-        if known is None or not event.by.startswith("controller/statefulset"):
+        if known is None:
             return
         owner, pod = known
         spec = owner.value.spec

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kemu.emulated.kubelet.settings import thresholds
@@ -144,7 +144,7 @@ def named(
     return Node(name, node.SerializeToString(deterministic=True), kubelet, usage, machine, policy, static_pods)
 
 
-_OF_MACHINES = ("capacity", "allocatable", "addresses", "nodeInfo")
+_OF_MACHINES = ("capacity", "allocatable", "addresses", "nodeInfo", "images")
 
 
 def node_of(stated: core_v1_pb2.Node, data: Any, path: Path, report: Report) -> Node:
@@ -166,6 +166,8 @@ def node_of(stated: core_v1_pb2.Node, data: Any, path: Path, report: Report) -> 
     node.metadata.annotations.update(stated.metadata.annotations)
     node.spec.CopyFrom(stated.spec)
     node.status.addresses.extend(stated.status.addresses)
+    for image in stated.status.images:
+        node.status.images.add(names=[names.tagged_image(name) for name in image.names])
     if stated.status.HasField("nodeInfo"):
         node.status.nodeInfo.CopyFrom(stated.status.nodeInfo)
     return named(node, stated.metadata.name, {})
@@ -248,8 +250,22 @@ def _hard_thresholds(kubelet: KubeletConfiguration, capacity: Mapping[str, str])
     }
 
 
-def image_sizes(checked: Mapping[str, str], path: Path, report: Report) -> dict[str, int]:
-    """In bytes, by name with tag."""
+def image_sizes(
+    checked: Mapping[str, str], nodes: Iterable[core_v1_pb2.Node], path: Path, report: Report
+) -> dict[str, int]:
+    """In bytes, by name with tag. Those that the scenario states, and those that Nodes among its manifests have."""
+    stated = _stated_sizes(checked, path, report)
+    held = {
+        names.tagged_image(name): image.sizeBytes
+        for node in nodes
+        for image in node.status.images
+        for name in image.names
+        if image.sizeBytes
+    }
+    return held | stated
+
+
+def _stated_sizes(checked: Mapping[str, str], path: Path, report: Report) -> dict[str, int]:
     found: dict[str, int] = {}
     for name, amount in checked.items():
         tagged = names.tagged_image(str(name))

@@ -365,7 +365,7 @@ class _Loading:
             pod_statuses=spec.pod_statuses,
             heartbeats=spec.heartbeats,
             store=spec.store,
-            images=clusters.image_sizes(spec.images, ("spec", "images"), report),
+            images=clusters.image_sizes(spec.images, self._stated_nodes(), ("spec", "images"), report),
             timing=spec.timing,
             storage=(spec.storage or Storage()) if has_volumes else None,
             references=spec.references,
@@ -435,6 +435,9 @@ class _Loading:
                 nodes.append(clusters.node_of(message, data, where, report))
                 self._objects.append(manifests.Declared(message, report, where))
         return nodes + timeline.trace_nodes
+
+    def _stated_nodes(self) -> Iterator[core_v1_pb2.Node]:
+        return (each.message for each in self._objects if isinstance(each.message, core_v1_pb2.Node))
 
     def _read(self, data: Any, where: Path, report: Report) -> Message | None:
         return manifests.read(data, where, report, self.files.acting)

@@ -93,7 +93,7 @@ def _what(options: argparse.Namespace) -> tuple[Any, Path]:
     from kemu.runtime.runlog import folders
 
     folder = Path(options.run)
-    is_run = (folder / folders.SCENARIO_FILE).is_file()
+    is_run = folders.held_in(folder) is not None
     options.store = None
     given = str(folder / folders.SCENARIO_FILE) if is_run else options.run
     scenario = inputs.load(given, options.data, run.overrides(options), quiet=options.json or is_run)

@@ -17,9 +17,13 @@ OF_SERVERS = (
 )  # fmt: skip
 """Fields of the metadata that the API server sets, whatever an object states."""
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
-_MADE_BY_JOBS = ("controller-uid", "batch.kubernetes.io/controller-uid")
-_OF_NODES = ("capacity", "allocatable", "addresses", "nodeInfo")
-"""What of the status of a Node says what machine it is."""
+_KEPT = {
+    "Node": ("capacity", "allocatable", "addresses", "nodeInfo", "images"),
+    "Job": ("succeeded", "failed", "completedIndexes", "failedIndexes"),
+    "ResourceQuota": ("hard", "used"),
+}
+"""What of a status says what machine a Node is, how far a Job has come, so that it counts no pod a second time, and
+that a quota counts from the first moment on."""
 _TAINTS_BY_CONTROLLERS = (
     "not-ready", "unreachable", "unschedulable", "memory-pressure", "disk-pressure", "pid-pressure",
     "network-unavailable",
@@ -117,7 +121,7 @@ def _clean_status(data: dict[str, Any], status: Mapping[str, Any], dropped: Drop
     kind = data["kind"]
     if _has_ended(kind, status):
         return  # It would start anew.
-    kept = {key: value for key, value in status.items() if kind == "Node" and key in _OF_NODES}
+    kept = {key: value for key, value in status.items() if key in _KEPT.get(kind, ())}
     rest = [key for key in status if key not in kept]
     if kept:
         data["status"] = kept
@@ -157,24 +161,9 @@ def _clean_claim(data: dict[str, Any], spec: dict[str, Any], dropped: Dropped) -
 
 
 def _clean_job(data: dict[str, Any], spec: dict[str, Any], dropped: Dropped) -> None:
-    """The selector that the API server has made of the UID of a Job, and the labels that go with it."""
-    if spec.get("manualSelector") or "selector" not in spec:
-        return
-    del spec["selector"]
-    template = spec.get("template")
-    if isinstance(template, dict) and isinstance(template.get("metadata"), dict):
-        metadata = template["metadata"]
-        labels = metadata.get("labels")
-        if isinstance(labels, dict):
-            labels = {key: value for key, value in labels.items() if key not in _MADE_BY_JOBS}
-            metadata = {key: value for key, value in metadata.items() if key not in ("creationTimestamp", "labels")}
-            spec["template"] = {**template, "metadata": {**metadata, "labels": labels}}
-    metadata = data["metadata"]
-    if isinstance(metadata.get("labels"), dict):
-        labels = {key: value for key, value in metadata["labels"].items() if key not in _MADE_BY_JOBS}
-        data["metadata"] = {**metadata, "labels": labels}
-    data["spec"] = spec
-    dropped.counts["spec.selector", data["kind"]] += 1
+    """The selector that the API server has made of the UID of a Job stays, as its pods have labels of that UID."""
+    if "selector" in spec and not spec.get("manualSelector"):
+        data["spec"] = {**spec, "manualSelector": True}
 
 
 def _clean_node(data: dict[str, Any], spec: dict[str, Any], dropped: Dropped) -> None:

@@ -1,0 +1,292 @@
+"""What becomes of each object of a dump: it is kept, it is made anew by kemu itself, or it is left out, with a reason.
+
+What kemu refuses is found by asking the loader of scenarios: a field that it does not simulate is left out, and
+counted. What a partial dump lacks and others refer to is made: namespaces, classes, and a place for volumes without
+their claims.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kemu.emulated.objects import names, resources
+from kemu.emulated.objects.fields.unsimulated import LEAVE_OUT, UNSIMULATED
+from kemu.emulated.settings.documents import Document, Path
+from kemu.emulated.settings.shapes import Report
+from kemu.lab.incidents import trimming
+from kemu.lab.incidents.dumps import Dump, Key
+from kemu.lab.scenario.format.keys import controller_keys
+from kemu.lab.scenario.loading.objects import imports, manifests
+
+HPA = "HorizontalPodAutoscaler"
+REMADE = {
+    "Lease", "Endpoints", "EndpointSlice", "ComponentStatus", "APIService", "FlowSchema", "PriorityLevelConfiguration",
+    "IPAddress", "ServiceCIDR", "VolumeAttachment", "CSINode", "CertificateSigningRequest", "StorageVersion",
+    "LeaseCandidate",
+}  # fmt: skip
+"""Kinds that servers and controllers write for themselves."""
+_EVERYWHERE = {
+    ("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default"), ("Service", "kubernetes"),
+    ("PriorityClass", "system-node-critical"), ("PriorityClass", "system-cluster-critical"),
+    ("Namespace", "default"), ("Namespace", "kube-system"), ("Namespace", "kube-public"),
+    ("Namespace", "kube-node-lease"), ("ConfigMap", "extension-apiserver-authentication"),
+    ("ConfigMap", "kube-apiserver-legacy-service-account-token-tracking"),
+}  # fmt: skip
+"""What each cluster has."""
+_BOOTSTRAPPED = "kubernetes.io/bootstrapping"
+_WEBHOOKS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+_LONG_CONFIG = 1024
+_CLUSTER_ROLES = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+_NONE_LEFT = 8
+"""Turns in which fields are left out that kemu refuses; each turn removes all that it names."""
+
+
+@dataclass
+class Kept:
+    """What goes into the scenario, and what is told of the rest."""
+
+    objects: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    dropped: imports.Dropped = field(default_factory=imports.Dropped)
+    remade: Counter[str] = field(default_factory=Counter)
+    """By kind: objects that each cluster has, or that kemu's controllers write anew."""
+    left: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """What, why, and what to write in its place."""
+    made: Counter[str] = field(default_factory=Counter)
+    """What the dump lacks and others refer to."""
+    sick_nodes: dict[str, str] = field(default_factory=dict)
+    """Nodes that were not ready, with the reason that was given."""
+    def of(self, *kinds: str) -> Iterator[dict[str, Any]]:
+        return (each for each in self.objects if each["kind"] in kinds)
+
+
+def sort(dump: Dump, *, keeps_autoscalers: bool) -> Kept:
+    """``keeps_autoscalers``: usage is known, by which HorizontalPodAutoscalers can decide."""
+    kept = Kept()
+    defined = {manifests.defined_by(each) for each in dump.objects.values()}
+    acting = (controller_keys.HORIZONTAL_POD_AUTOSCALER,) if keeps_autoscalers else ()
+    taken: list[dict[str, Any]] = []
+    for key, data in dump.objects.items():
+        if key.kind == "Event":
+            kept.events.append(data)
+        elif _is_remade(key, data):
+            kept.remade[key.kind] += 1
+        elif not _is_left(key, data, kept, acting, defined):
+            taken.append(data)
+    nodes = {str(each["metadata"]["name"]) for each in taken if each["kind"] == "Node"}
+    known = {imports.name_of(each) for each in taken}
+    wanted = _images(taken)
+    for data in taken:
+        if data["kind"] == "Pod" and nodes and (node := (data.get("spec") or {}).get("nodeName")) and node not in nodes:
+            kept.left["Pod on a node that the dump lacks", f"{node} is not in it", "add kubectl get nodes -o yaml"] += 1
+            continue
+        if data["kind"] == "Node":
+            _look_at_node(data, wanted, kept)
+        cleaned = imports.owned(imports.cleaned(data, kept.dropped), known, kept.dropped)
+        made = _accepted(trimming.trimmed(_without_contents(cleaned, kept)), kept, acting)
+        if made is not None:
+            kept.objects.append(made)
+    _complete(kept, _priorities(taken))
+    return kept
+
+
+def _priorities(objects: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """The value of each class, as pods show it."""
+    specs = [each.get("spec") or {} for each in objects if each["kind"] == "Pod"]
+    return {
+        str(spec["priorityClassName"]): int(spec["priority"])
+        for spec in specs
+        if "priorityClassName" in spec and "priority" in spec
+    }
+
+
+def _is_remade(key: Key, data: Mapping[str, Any]) -> bool:
+    if key.kind in REMADE or (key.kind, key.name) in _EVERYWHERE:
+        return True
+    labels = (data.get("metadata") or {}).get("labels") or {}
+    return key.kind in _CLUSTER_ROLES and _BOOTSTRAPPED in labels
+
+
+def _is_left(key: Key, data: Mapping[str, Any], kept: Kept, acting: Iterable[str], defined: set[str]) -> bool:
+    kind = key.kind
+    why, instead = "", ""
+    if kind in _WEBHOOKS:
+        why = "in virtual time there is no network to a webhook"
+        instead = "a function in Python that stands for it: spec.admission (docs/scenarios.md)"
+    elif kind == HPA and not acting:
+        why = "pods of which no usage is known use nothing, and it would scale them down"
+        instead = "give --usage, or change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}"
+    elif kind in UNSIMULATED and UNSIMULATED[kind].controller not in tuple(acting):
+        why, instead = UNSIMULATED[kind].why, UNSIMULATED[kind].instead
+    elif reason := manifests.why_unsimulated(data, tuple(acting), defined):
+        kind, why, instead = f"{kind}.{key.group}", reason, "add its definition: kubectl get crd -o yaml"
+    elif kind not in resources.BY_KIND and f"{kind}.{key.group}" not in defined:
+        why, instead = "kemu does not know this kind", LEAVE_OUT
+    if why:
+        kept.left[kind, why, "" if instead == LEAVE_OUT else instead] += 1
+    return bool(why)
+
+
+def _look_at_node(data: dict[str, Any], wanted: Mapping[str, str], kept: Kept) -> None:
+    """How the node was; of its images only those stay that a pod wants, by the name that the pod gives them."""
+    status = data.get("status") or {}
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "Ready" and condition.get("status") != "True":
+            kept.sick_nodes[data["metadata"]["name"]] = str(condition.get("reason") or "not ready")
+    images = []
+    for image in status.get("images") or ():
+        known = sorted({wanted[plain] for name in image.get("names") or () if (plain := _plain(name)) in wanted})
+        if known:
+            images.append({"names": known, "sizeBytes": int(image.get("sizeBytes") or 0)})
+    if "images" in status:
+        data["status"] = {key: value for key, value in status.items() if key != "images"}
+        if images:
+            data["status"]["images"] = images
+
+
+def _images(objects: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """What pods call their images, by the short name."""
+    return {
+        _plain(one["image"]): names.tagged_image(one["image"])
+        for each in objects
+        for spec in pod_specs(each)
+        for group in ("initContainers", "containers")
+        for one in spec.get(group) or ()
+        if isinstance(one.get("image"), str)
+    }
+
+
+def _plain(image: str) -> str:
+    """With a tag, and without Docker's registry, which nodes state and pods do not."""
+    for prefix in ("docker.io/library/", "docker.io/", "index.docker.io/"):
+        image = image.removeprefix(prefix)
+    return names.tagged_image(image)
+
+
+def _without_contents(data: dict[str, Any], kept: Kept) -> dict[str, Any]:
+    """Without what Secrets hold, and long ConfigMaps: their keys stay, and nothing in kemu reads the rest."""
+    if data["kind"] not in ("Secret", "ConfigMap"):
+        return data
+    found = dict(data)
+    for part in ("data", "binaryData", "stringData"):
+        values = data.get(part)
+        if not isinstance(values, dict):
+            continue
+        if data["kind"] == "Secret" or sum(len(str(value)) for value in values.values()) > _LONG_CONFIG:
+            found[part] = dict.fromkeys(values, "")
+            kept.dropped.counts["contents", data["kind"]] += 1
+    return found
+
+
+# What kemu refuses ---------------------------------------------------------------------------------------------------
+
+
+def _accepted(data: dict[str, Any], kept: Kept, acting: Iterable[str]) -> dict[str, Any] | None:
+    """The same without the fields that kemu refuses; None where it refuses the whole."""
+    if "." in str(data.get("apiVersion")).partition("/")[0] and data["kind"] not in resources.BY_KIND:
+        return data  # The run checks a custom object, by its schema.
+    problems: list[Any] = []
+    for _ in range(_NONE_LEFT):
+        problems = []
+        recorder = _Recorder(Document("", data), problems)
+        manifests.read(data, (), recorder, tuple(acting))
+        if not problems:
+            return data
+        data = copy.deepcopy(data)
+        removed = {path for path, _ in problems if path and _remove(data, path)}
+        for path, why in problems:
+            if path in removed:
+                what = f"{data['kind']}.{'.'.join(str(step) for step in path if not isinstance(step, int))}"
+                kept.left[what, why.removeprefix("kemu does not simulate this field: "), ""] += 1
+        if not removed:
+            break
+    for _, why in problems[:1]:
+        kept.left[data["kind"], why, ""] += 1
+    return None
+
+
+class _Recorder(Report):
+    """Keeps the path of each complaint."""
+
+    def __init__(self, document: Document, found: list[tuple[Path, str]]) -> None:
+        super().__init__(document, [])
+        self._found = found
+
+    def add(self, path: Path, message: str, suggestion: str = "", *, key: bool = False) -> None:
+        self._found.append((tuple(path), message))
+
+
+_IDENTITY = (("kind",), ("apiVersion",), ("metadata",), ("metadata", "name"), ("metadata", "namespace"), ("spec",))
+
+
+def _remove(data: dict[str, Any], path: Path) -> bool:
+    """Take away what stands at a path, unless the object is nothing without it."""
+    if path in _IDENTITY:
+        return False
+    value: Any = data
+    for step in path[:-1]:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return False
+    last = path[-1]
+    if isinstance(value, dict) and last in value:
+        del value[last]
+        return True
+    if isinstance(value, list) and isinstance(last, int) and last < len(value):
+        value[last] = None
+        while None in value:
+            value.remove(None)
+        return True
+    return False
+
+
+# What a partial dump lacks -------------------------------------------------------------------------------------------
+
+
+def _complete(kept: Kept, priorities: Mapping[str, int]) -> None:
+    claims = {imports.name_of(each) for each in kept.of("PersistentVolumeClaim")}
+    have = {(each["kind"], each["metadata"]["name"]) for each in kept.objects} | _EVERYWHERE
+    made: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def make(api_version: str, kind: str, name: str, **fields: Any) -> None:
+        if (kind, name) not in have and (kind, name) not in made:
+            made[kind, name] = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
+
+    for each in kept.objects:
+        namespace = str(each["metadata"].get("namespace") or "default")
+        kind = resources.BY_KIND.get(each["kind"])
+        if (kind is None and "namespace" in each["metadata"]) or (kind is not None and kind.namespaced):
+            make("v1", "Namespace", namespace)
+        for spec in pod_specs(each):
+            if name := spec.get("priorityClassName"):
+                make("scheduling.k8s.io/v1", "PriorityClass", name, value=priorities.get(name, 0))
+            if name := spec.get("runtimeClassName"):
+                overhead = {"overhead": {"podFixed": spec["overhead"]}} if spec.get("overhead") else {}
+                make("node.k8s.io/v1", "RuntimeClass", name, handler=str(name), **overhead)
+            for volume in spec.get("volumes") or () if each["kind"] == "Pod" else ():
+                claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+                if claim and ("PersistentVolumeClaim", namespace, claim) not in claims:
+                    del volume["persistentVolumeClaim"]
+                    volume["emptyDir"] = {}
+                    kept.made["emptyDir in place of a claim that the dump lacks"] += 1
+    for (kind_name, _), one in made.items():
+        kept.made[kind_name] += 1
+        kept.objects.append(one)
+
+
+def pod_specs(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The spec of a pod, or of the pods that an object is a template of."""
+    spec = data.get("spec")
+    if not isinstance(spec, dict):
+        return
+    if data["kind"] == "Pod":
+        yield spec
+    elif data["kind"] == "CronJob":
+        yield from pod_specs({"kind": "Job", "spec": (spec.get("jobTemplate") or {}).get("spec")})
+    elif isinstance(spec.get("template"), dict) and isinstance(spec["template"].get("spec"), dict):
+        yield spec["template"]["spec"]

@@ -1,0 +1,284 @@
+"""The folder of an incident: a scenario that a person can read and edit, and the objects beside it.
+
+incident/
+├── scenario.yaml          what to run: nodes and objects by file, lives, the length; comments say what was left out
+├── manifests/cluster/     nodes.yaml, namespaces.yaml, … : what belongs to no namespace
+├── manifests/NAMESPACE/   deployments.yaml, pods.yaml, … : one file for each kind
+└── timeline.txt           the Events of the cluster before the dump, in a line for what is alike
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kemu.emulated.objects import resources
+from kemu.errors import KemuError
+from kemu.lab.incidents import fates, lives, timelines
+from kemu.lab.incidents.dumps import Dump
+from kemu.lab.incidents.fates import Kept
+from kemu.lab.scenario.format.keys import controller_keys
+from kemu.runtime.words import counted
+
+SCENARIO, MANIFESTS, TIMELINE = "scenario.yaml", "manifests", "timeline.txt"
+MARK = "# made by kemu import"
+"""The first words of a scenario that may be made anew."""
+_CLUSTER = "cluster"
+_LEAST_S, _MOST_S = 600, 3600
+_HPA_NEEDS = (
+    controller_keys.NODE_LIFECYCLE, controller_keys.TAINT_EVICTION, controller_keys.POD_GC,
+    controller_keys.DISRUPTION, controller_keys.RESOURCE_QUOTA, controller_keys.DAEMON_SET,
+    controller_keys.STATEFUL_SET, controller_keys.REPLICA_SET, controller_keys.DEPLOYMENT, controller_keys.JOB,
+    controller_keys.CRON_JOB, controller_keys.GARBAGE_COLLECTOR, controller_keys.HORIZONTAL_POD_AUTOSCALER,
+)  # fmt: skip
+"""A scenario that names one controller names all."""
+_VOLUMES = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
+_USAGE = "kemu.dev/usage"
+
+
+@dataclass
+class Written:
+    """What was made, for the terminal."""
+
+    folder: Path
+    nodes: int = 0
+    pods: int = 0
+    objects: int = 0
+    files: int = 0
+    with_usage: int = 0
+    kept: Kept = field(default_factory=Kept)
+    repeated: int = 0
+    other_files: Sequence[str] = ()
+    lines: Sequence[timelines.Line] = ()
+    unknown_usage: Sequence[str] = ()
+    """Pods that have usage and are not in the dump."""
+
+
+def write(dump: Dump, folder: Path, *, force: bool = False, duration: str = "", name: str = "") -> Written:
+    """``duration``: of the run; by default what was measured, from 10 minutes to an hour. Raises KemuError."""
+    if not any(key.kind == "Node" for key in dump.objects):
+        raise KemuError("the dump has no Nodes: add kubectl get nodes -o yaml; kemu would not know what pods run on")
+    _clear(folder, force=force)
+    usage = lives.of_usage(dump.usage)
+    kept = fates.sort(dump, keeps_autoscalers=bool(usage))
+    raw = {(key.namespace, key.name): data for key, data in dump.objects.items() if key.kind == "Pod"}
+    pods = list(kept.of("Pod"))
+    entries = lives.entries(pods, usage, raw)
+    running = _annotate(pods, usage)
+    files = _files(kept.objects)
+    for path, objects in files.items():
+        target = folder / MANIFESTS / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(_documents(objects))
+    zero = timelines.last(kept.events)
+    lines = timelines.lines(kept.events)
+    if kept.events:
+        (folder / TIMELINE).write_text(timelines.text(lines, zero))
+    written = Written(
+        folder,
+        nodes=sum(1 for _ in kept.of("Node")),
+        pods=len(pods),
+        objects=len(kept.objects),
+        files=len(files),
+        with_usage=running,
+        kept=kept,
+        repeated=dump.repeated,
+        other_files=dump.other_files,
+        lines=lines,
+        unknown_usage=sorted(f"{ns}/{pod}" for ns, pod in usage if (ns, pod) not in raw),
+    )
+    measured_s = lives.length_s(dump.usage)
+    length = duration or f"{max(_LEAST_S, min(_MOST_S, round(measured_s) or 1800)) // 60}m"
+    (folder / SCENARIO).write_text(_scenario(written, entries, length, name or folder.resolve().name))
+    return written
+
+
+def _clear(folder: Path, *, force: bool) -> None:
+    """Make room for what is written. Raises KemuError where the folder holds something else."""
+    if folder.exists() and not folder.is_dir():
+        raise KemuError(f"{folder}: is a file; --out names a folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        scenario = folder / SCENARIO
+        is_own = scenario.is_file() and scenario.read_text().startswith(MARK)
+        if not (force and is_own):
+            hint = "--force makes it anew" if is_own else "name another folder with --out"
+            raise KemuError(f"{folder}: is not empty; {hint}")
+        shutil.rmtree(folder / MANIFESTS, ignore_errors=True)
+        (folder / TIMELINE).unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _annotate(pods: Sequence[dict[str, Any]], usage: lives.Usage) -> int:
+    """Write its usage into each pod that has some; how many have."""
+    count = 0
+    for pod in pods:
+        metadata = pod["metadata"]
+        of_pod = usage.get((str(metadata.get("namespace") or "default"), metadata["name"]))
+        if of_pod is None:
+            continue
+        names = {one["name"] for one in pod["spec"].get("containers") or ()}
+        known = {container: used for container, used in of_pod.items() if not container or container in names}
+        if known:
+            text = json.dumps(lives.as_annotation(known))
+            metadata["annotations"] = {**metadata.get("annotations", {}), _USAGE: text}
+            count += 1
+    return count
+
+
+def _files(objects: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """File → its objects, in the order of their names."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for each in objects:
+        known = resources.BY_KIND.get(each["kind"])
+        plural = known.plural.partition(".")[0] if known is not None else f"{each['kind'].lower()}s"
+        is_namespaced = known.namespaced if known is not None else "namespace" in each["metadata"]
+        place = str(each["metadata"].get("namespace") or "default") if is_namespaced else _CLUSTER
+        found.setdefault(f"{place}/{plural}.yaml", []).append(each)
+    for listed in found.values():
+        listed.sort(key=lambda one: _natural(one["metadata"]["name"]))
+    return dict(sorted(found.items()))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """node-2 before node-10."""
+    parts, digits = [], ""
+    for mark in f"{name}\0":
+        if mark.isdecimal():
+            digits += mark
+        else:
+            if digits:
+                parts.append((int(digits), ""))
+                digits = ""
+            parts.append((-1, mark))
+    return parts
+
+
+class _Dumper(yaml.CSafeDumper if hasattr(yaml, "CSafeDumper") else yaml.SafeDumper):  # type: ignore[misc]
+    """Without anchors: two objects may share a part."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _documents(objects: Sequence[Mapping[str, Any]]) -> str:
+    return yaml.dump_all(objects, Dumper=_Dumper, sort_keys=False, explicit_start=True, width=120, allow_unicode=True)
+
+
+# The scenario --------------------------------------------------------------------------------------------------------
+
+
+def _scenario(written: Written, entries: Sequence[Mapping[str, Any]], length: str, name: str) -> str:
+    kept = written.kept
+    parts = [
+        f"{MARK}: {counted(written.nodes, 'node')}, {counted(written.pods, 'pod')}. Edit it as you like.\n",
+        *_comments(written),
+        "apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata:\n",
+        f"  name: {_name(name)}\n",
+        "spec:\n  seed: 1\n",
+        f"  duration: {length}\n",
+        f"  manifests: [{{file: {MANIFESTS}/**/*.yaml}}]\n",
+    ]
+    schedulers = _schedulers(kept)
+    if schedulers != ["default-scheduler"]:
+        parts.append("  schedulers:                  # all that a pod of the dump names\n")
+        parts += [f"    - {{name: {each}}}\n" for each in schedulers]
+    if any(True for _ in kept.of(fates.HPA)):
+        names = _HPA_NEEDS + (controller_keys.OF_VOLUMES if any(True for _ in kept.of(*_VOLUMES)) else ())
+        listed = textwrap.fill(
+            ", ".join(names), 108, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False
+        )
+        parts.append(f"  controllers: [                # one that is named means that all are\n{listed}]\n")
+    if kept.sick_nodes:
+        parts.append("  chaos:                       # nodes that were not ready when the dump was taken\n")
+        parts += [
+            f"    - {{at: 0s, crash: {{actor: kubelet/{node}}}}}  # {why}\n" for node, why in kept.sick_nodes.items()
+        ]
+    if entries:
+        parts.append(
+            "  lives:                       # pods that controllers make anew; those of the dump state their own\n"
+        )
+        parts += [f"    - {_flow(entry)}\n" for entry in entries]
+    parts.append(_EVENTS)
+    return "".join(parts)
+
+
+_EVENTS = """\
+  # What happened, or what you want to try, goes here:
+  # events:
+  #   - {at: 5m, patch: {kind: Deployment, namespace: default, name: web, patch: {spec: {replicas: 20}}}}
+  #   - {at: 10m, drain: node-1}
+  # expect:
+  #   - {counter: evictions, atMost: 0}
+"""
+
+
+def _comments(written: Written) -> Iterator[str]:
+    kept = written.kept
+    if kept.dropped.counts:
+        yield from _wrapped(f"What servers had written is dropped: {dropped(kept)}.")
+    if kept.remade:
+        yield from _wrapped(f"Every cluster has these, or makes them anew: {listed(kept.remade)}.")
+    if kept.made:
+        yield from _wrapped(f"Made, as others refer to it and the dump lacks it: {listed(kept.made)}.")
+    if kept.left:
+        yield "#\n# Left out, with what to write in its place:\n"
+        for text in left_out(kept):
+            yield from _wrapped(text, "  - ")
+    if kept.events:
+        yield from _wrapped(f"The cluster's own Events stand in {TIMELINE}.")
+
+
+def dropped(kept: Kept) -> str:
+    """``uid, resourceVersion (471 objects), status (310)``: fields that went from as many objects stand together."""
+    fields: Counter[str] = Counter()
+    for (name, _), count in kept.dropped.counts.items():
+        fields[name] += count
+    alike: dict[int, list[str]] = {}
+    for name, count in fields.items():
+        alike.setdefault(count, []).append(name)
+    return ", ".join(f"{', '.join(names)} ({counted(count, 'object')})" for count, names in alike.items())
+
+
+def left_out(kept: Kept) -> list[str]:
+    """A sentence for each thing that kemu cannot do."""
+    return [
+        f"{what}{f' ({count} times)' if count > 1 else ''}: {why}{f'. Instead: {instead}' if instead else ''}"
+        for (what, why, instead), count in kept.left.items()
+    ]
+
+
+def listed(counts: Counter[str]) -> str:
+    """``2 Lease, 1 Namespace``."""
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+
+
+def _wrapped(text: str, mark: str = "") -> Iterator[str]:
+    for number, line in enumerate(textwrap.wrap(text, 116 - len(mark), break_on_hyphens=False)):
+        yield f"# {mark if not number else ' ' * len(mark)}{line}\n"
+
+
+def _schedulers(kept: Kept) -> list[str]:
+    names = {
+        str(spec.get("schedulerName") or "default-scheduler") for each in kept.objects for spec in fates.pod_specs(each)
+    }
+    return sorted(names or {"default-scheduler"})
+
+
+def _flow(entry: Mapping[str, Any]) -> str:
+    text: str = yaml.dump(
+        dict(entry), Dumper=_Dumper, default_flow_style=True, sort_keys=False, width=100_000, allow_unicode=True
+    )
+    return text.strip()
+
+
+def _name(text: str) -> str:
+    found = "".join(mark if mark.isalnum() and mark.isascii() else "-" for mark in text.lower()).strip("-")
+    return found[:63] or "incident"

@@ -1,0 +1,213 @@
+"""What the pods of a dump did and used, as entries of ``lives``: for pods that controllers make anew.
+
+An entry speaks of the pods of one controller: how long they took to become ready, how long tasks ran and with what
+exit code, and what was used. Where a range of time was measured, usage is a curve of a few points; pods that stand in
+the dump get their own by annotation.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.plain import Json
+from kemu.lab.incidents.measured import CPU, Series
+
+_MOST_POINTS = 12
+_TOLERANCE = 0.02
+"""A point that lies so close to the line between its neighbours, as a share of the greatest amount, says nothing."""
+_STEADY = 0.1
+"""A series that varies by no more than this share of its mean is one amount."""
+_HASH = re.compile(r"-[bcdf-hj-np-tv-z2456789]{5,10}$")
+_NUMBER = re.compile(r"-\d{6,}$")
+
+Usage = dict[tuple[str, str], dict[str, dict[str, Any]]]
+"""By namespace and pod: container ("" for all) → resource → curve."""
+
+
+def owner_of(pod: Mapping[str, Any]) -> str:
+    """A pattern for the controller of a pod, which fits what its Deployment or CronJob makes next; "": it has none."""
+    for reference in pod["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            kind, name = reference["kind"], reference["name"]
+            if kind == "ReplicaSet":
+                name = _HASH.sub("-*", name)
+            elif kind == "Job":
+                name = _NUMBER.sub("-*", name)
+            return f"{kind}/{name}"
+    return ""
+
+
+def of_usage(series: Iterable[Series]) -> Usage:
+    """Curves by pod; the first sample of all is second 0 of the run."""
+    found: Usage = {}
+    listed = list(series)
+    times = [one.samples[0][0] for one in listed if one.samples[0][0]]
+    begin = min(times, default=0.0)
+    for one in listed:
+        of_pod = found.setdefault((one.namespace, one.pod), {})
+        of_pod.setdefault(one.container, {})[one.resource] = curve(one, begin)
+    return found
+
+
+def length_s(series: Iterable[Series]) -> float:
+    """From the first sample to the last; 0 without a range."""
+    times = [time for one in series for time, _ in (one.samples[0], one.samples[-1]) if time]
+    return max(times, default=0.0) - min(times, default=0.0)
+
+
+def curve(one: Series, begin: float) -> Json:
+    """A constant, or a trace of at most a dozen points."""
+    values = [value for _, value in one.samples]
+    mean = sum(values) / len(values)
+    if max(values) - min(values) <= _STEADY * mean or len(values) < 3:
+        return _text(one.resource, statistics.median(values) if len(values) > 2 else values[-1])
+    points = _thinned([(max(0.0, time - begin), value) for time, value in one.samples])
+    steps: dict[int, str] = {round(second): _text(one.resource, value) for second, value in points}
+    return {"trace": [{"at": f"{second}s", "value": value} for second, value in steps.items()]}
+
+
+def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points that matter most, by their distance from the lines between those that are kept already (Visvalingam
+    keeps areas; here peaks count, so it is the distance, as Ramer, Douglas and Peucker take it)."""
+    kept = [0, len(points) - 1]
+    least = _TOLERANCE * max(value for _, value in points)
+    while len(kept) < _MOST_POINTS:
+        worst, place = 0.0, -1
+        for left, right in itertools.pairwise(kept):
+            (begin, first), (end, last) = points[left], points[right]
+            for index in range(left + 1, right):
+                time, value = points[index]
+                line = first + (last - first) * (time - begin) / (end - begin) if end > begin else first
+                if abs(value - line) > worst:
+                    worst, place = abs(value - line), index
+        if worst <= least:
+            break
+        kept = sorted([*kept, place])
+    return [points[index] for index in kept]
+
+
+def _text(resource: str, amount: float) -> str:
+    if resource == CPU:
+        return quantities.format_milli(max(0, round(amount * 1000)))
+    # People read the file: to a MiB, or a KiB where that would be coarse.
+    unit, name = (2**20, "Mi") if amount >= 32 * 2**20 else (2**10, "Ki")
+    return f"{max(1, round(amount / unit))}{name}" if amount > 0 else "0"
+
+
+def as_annotation(of_pod: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The value of ``kemu.dev/usage``."""
+    whole = dict(of_pod.get("", {}))
+    containers = {name: dict(usage) for name, usage in sorted(of_pod.items()) if name}
+    return {**whole, **({"containers": containers} if containers else {})}
+
+
+def entries(
+    pods: Sequence[Mapping[str, Any]], usage: Usage, raw: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> list[Any]:
+    """``raw``: the pods as the dump shows them, with their status."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for pod in pods:
+        if owner := owner_of(pod):
+            groups[str(pod["metadata"].get("namespace") or "default"), owner].append(pod)
+    found = []
+    for (namespace, owner), members in sorted(groups.items()):
+        entry: dict[str, Any] = {"namespace": namespace, "owner": owner}
+        names = [(namespace, str(pod["metadata"]["name"])) for pod in members]
+        statuses = [raw[name].get("status") or {} for name in names if name in raw]
+        starts = [seconds for status in statuses if (seconds := _until_ready_s(status)) is not None]
+        if starts and (start := round(statistics.median(starts))) > 1:
+            entry["startSeconds"] = start
+        runs, codes = _endings(statuses)
+        if runs and owner.startswith("Job/"):
+            entry["runSeconds"] = _spread(runs)
+            if set(codes) != {0}:
+                entry["exitCode"] = _drawn(codes)
+        if used := _typical([usage[name] for name in names if name in usage]):
+            entry["usage"] = used
+        if len(entry) > 2:
+            found.append(entry)
+    return found
+
+
+def _typical(found: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, Any]:
+    """Of the pod with the most to tell: most points, then the median of what is constant."""
+    if not found:
+        return {}
+    most = max(
+        found, key=lambda one: sum(len(c["trace"]) for of in one.values() for c in of.values() if isinstance(c, dict))
+    )
+    merged = {container: dict(of) for container, of in most.items()}
+    for container, of in merged.items():
+        for resource, value in of.items():
+            alike = [one[container][resource] for one in found if resource in one.get(container, {})]
+            constants = sorted((text for text in alike if isinstance(text, str)), key=quantities.approximate)
+            if isinstance(value, str) and constants:
+                of[resource] = constants[len(constants) // 2]
+    return as_annotation(_begun(merged))
+
+
+def _begun(of_pod: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Curves from second 0 of a new container on."""
+    firsts = [_seconds(c["trace"][0]["at"]) for of in of_pod.values() for c in of.values() if isinstance(c, dict)]
+    begin = min(firsts, default=0)
+
+    def moved(value: Json) -> Json:
+        if not isinstance(value, dict):
+            return value
+        return {"trace": [{**point, "at": f"{_seconds(point['at']) - begin}s"} for point in value["trace"]]}
+
+    return {container: {name: moved(value) for name, value in of.items()} for container, of in of_pod.items()}
+
+
+def _seconds(text: str) -> int:
+    return int(text.removesuffix("s"))
+
+
+def _until_ready_s(status: Mapping[str, Any]) -> float | None:
+    started = _time(status.get("startTime"))
+    ready = [
+        one for one in status.get("conditions") or () if one.get("type") == "Ready" and one.get("status") == "True"
+    ]
+    restarts = [one.get("restartCount", 0) for one in status.get("containerStatuses") or ()]
+    if started is None or not ready or any(restarts):
+        return None
+    since = _time(ready[0].get("lastTransitionTime"))
+    return None if since is None else (since - started).total_seconds()
+
+
+def _endings(statuses: Iterable[Mapping[str, Any]]) -> tuple[list[float], Counter[int]]:
+    """How long containers ran that have ended, and their exit codes."""
+    runs: list[float] = []
+    codes: Counter[int] = Counter()
+    for status in statuses:
+        for one in status.get("containerStatuses") or ():
+            ended = (one.get("state") or {}).get("terminated")
+            if not ended:
+                continue
+            codes[int(ended.get("exitCode") or 0)] += 1
+            begin, end = _time(ended.get("startedAt")), _time(ended.get("finishedAt"))
+            if begin is not None and end is not None:
+                runs.append((end - begin).total_seconds())
+    return runs, codes
+
+
+def _spread(runs: Sequence[float]) -> Json:
+    least, most = round(min(runs)), round(max(runs))
+    return max(least, 1) if most - least < 2 else {"uniform": {"min": max(least, 1), "max": most}}
+
+
+def _drawn(codes: Counter[int]) -> Json:
+    if len(codes) == 1:
+        return next(iter(codes))
+    return {"choice": [{"value": code, "weight": count} for code, count in sorted(codes.items())]}
+
+
+def _time(text: object) -> datetime | None:
+    return datetime.fromisoformat(text.replace("Z", "+00:00")) if isinstance(text, str) and text else None

@@ -1,0 +1,252 @@
+"""``kemu import``: a dump that a real control plane printed becomes a cluster in which nothing happens that it does not
+call for."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kemu.doors.cli.main import main
+from kemu.lab.incidents import dumps, folders
+from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import runner
+
+DUMP = Path(__file__).parent / "data" / "cluster.yaml.gz"
+"""``kubectl get … -A -o yaml`` of all kinds, from Kubernetes v1.36.3 with KWOK's nodes."""
+SECRET = "c2VjcmV0"
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return gzip.decompress(DUMP.read_bytes()).decode()
+
+
+@pytest.fixture(scope="module")
+def objects(text: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))["items"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def incident(text: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("incident")
+    (folder / "dump.yaml").write_text(text)
+    assert main(["import", str(folder / "dump.yaml"), "--out", str(folder / "out")]) == 0
+    return folder / "out"
+
+
+def write(folder: Path, name: str, objects: Sequence[Mapping[str, Any]]) -> Path:
+    file = folder / name
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return file
+
+
+def of_kind(objects: Sequence[Mapping[str, Any]], *kinds: str) -> list[dict[str, Any]]:
+    return [dict(each) for each in objects if each["kind"] in kinds]
+
+
+def scenario(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((folder / "scenario.yaml").read_text())
+    return found
+
+
+def manifests(folder: Path) -> list[dict[str, Any]]:
+    return [each for file in folder.glob("manifests/*/*.yaml") for each in yaml.safe_load_all(file.read_text())]
+
+
+def test_nothing_happens_that_the_dump_does_not_call_for(
+    incident: Path, objects: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    loaded = loader.load(incident / "scenario.yaml", overrides={"duration": "3m"})
+    (result,) = runner.run_all(loaded, runner.Options(out=tmp_path / "run"))[1]
+    assert result.verdict["verdict"] == "holds", result.verdict["headline"]
+    there = {pod.key: pod for pod in result.history.pods.values() if pod.gone_ns is None}
+    before = {f"{each['metadata']['namespace']}/{each['metadata']['name']}": each for each in of_kind(objects, "Pod")}
+    nodes = {name: node for name, each in before.items() if (node := each["spec"].get("nodeName"))}
+    assert {name: there[name].node if name in there else "gone" for name in nodes} == nodes
+    # Controllers find their pods, running, waiting and ended ones, and make no others. The one waited for a volume that
+    # nobody provisioned in that cluster.
+    made = [pod.key for pod in result.history.pods.values() if pod.created_by.startswith("controller/")]
+    assert made == ["databases/postgres-replica-1"]
+
+
+def test_a_person_can_read_it(incident: Path, text: str) -> None:
+    lines = (incident / "scenario.yaml").read_text().splitlines()
+    assert len(lines) < 60
+    assert max(map(len, lines)) <= 160
+    files = list(incident.glob("manifests/*/*.yaml"))
+    assert {"cluster/nodes.yaml", "shop/deployments.yaml", "shop/pods.yaml"} <= {
+        file.relative_to(incident / "manifests").as_posix() for file in files
+    }
+    # What the API server fills in is gone, though the objects come out the same.
+    assert sum(len(file.read_text().splitlines()) for file in files) < 0.4 * len(text.splitlines())
+
+
+def test_what_is_left_out_is_told_once_with_what_to_write(incident: Path) -> None:
+    told = (incident / "scenario.yaml").read_text()
+    assert told.count("HorizontalPodAutoscaler: pods of which no usage is known") == 1
+    assert "events: {at: 1m, patch: {kind: Deployment" in told
+    # What servers make for themselves is no loss.
+    assert "FlowSchema:" not in told
+    assert "11 FlowSchema" in told.replace("\n# ", " ")
+
+
+def test_secrets_stay_where_they_are(text: str, incident: Path) -> None:
+    held = [each for each in manifests(incident) if each["kind"] == "Secret"]
+    assert held
+    assert all(value == "" for each in held for value in each["data"].values())
+
+
+def test_what_a_partial_dump_lacks_is_made(objects: list[dict[str, Any]], tmp_path: Path) -> None:
+    file = write(tmp_path, "pods.json", of_kind(objects, "Pod", "Node"))
+    assert main(["import", str(file), "--out", str(tmp_path / "out")]) == 0
+    kinds = {(each["kind"], each["metadata"]["name"]) for each in manifests(tmp_path / "out")}
+    assert {("Namespace", "shop"), ("Namespace", "untrusted")} <= kinds
+    classes = {
+        each["metadata"]["name"]: each["value"]
+        for each in manifests(tmp_path / "out")
+        if each["kind"] == "PriorityClass"
+    }
+    stated = {each["metadata"]["name"]: each["value"] for each in of_kind(objects, "PriorityClass")}
+    assert classes
+    assert all(stated[name] == value for name, value in classes.items())
+
+
+def test_a_folder_as_cluster_info_dump_writes_it(objects: list[dict[str, Any]], tmp_path: Path) -> None:
+    dump = tmp_path / "dump"
+    (dump / "shop" / "web-1").mkdir(parents=True)
+    write(dump, "nodes.json", of_kind(objects, "Node"))
+    write(
+        dump / "shop",
+        "pods.json",
+        [each for each in of_kind(objects, "Pod") if each["metadata"]["namespace"] == "shop"],
+    )
+    (dump / "shop" / "events.json").write_text('{"kind": "EventList", "apiVersion": "v1", "items": null}')
+    (dump / "shop" / "web-1" / "logs.txt").write_text("==== START logs for container web ====\n")
+    found = dumps.read([dump])
+    assert {key.kind for key in found.objects} == {"Node", "Pod"}
+    assert [Path(file).name for file in found.other_files] == ["logs.txt"]
+
+
+def test_of_an_object_that_stands_twice_the_newest_counts(objects: list[dict[str, Any]], tmp_path: Path) -> None:
+    node = of_kind(objects, "Node")[0]
+    newer = {**node, "metadata": {**node["metadata"], "resourceVersion": "99999999", "labels": {"new": "yes"}}}
+    found = dumps.read([write(tmp_path, "b.json", [newer]), write(tmp_path, "c.json", [node])])
+    (kept,) = found.objects.values()
+    assert kept["metadata"]["labels"] == {"new": "yes"}
+    assert found.repeated == 1
+
+
+def test_all_mistakes_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.yaml").write_text(
+        "kind: List\napiVersion: v1\nitems:\n  - {kind: Pod, apiVersion: v1, metadata: {}}\n  - 3\n"
+    )
+    (tmp_path / "b.yaml").write_text("{ not: yaml")
+    (tmp_path / "top.txt").write_text("NAMESPACE NAME CPU(cores) MEMORY(bytes)\nshop web-1 many 3Mi\n")
+    paths = [str(tmp_path / name) for name in ("a.yaml", "b.yaml", "none.yaml", "top.txt")]
+    assert main(["import", *paths, "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    for part in ("a.yaml:4:5: items[0]: metadata.name is missing", "a.yaml:5:5: items[1]: is no Kubernetes object",
+                 "b.yaml:", "none.yaml:", "top.txt:2:1: 'many' is no amount"):  # fmt: skip
+        assert part in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_nodes_there_is_nothing_to_run_on(
+    objects: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, "pods.json", of_kind(objects, "Pod"))
+    assert main(["import", str(file), "--out", str(tmp_path / "out")]) == 2
+    assert "kubectl get nodes -o yaml" in capsys.readouterr().err
+
+
+def test_a_folder_of_the_users_is_never_overwritten(
+    incident: Path, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "dump.yaml").write_text(text)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "notes.txt").write_text("mine")
+    for force in ([], ["--force"]):
+        assert main(["import", str(tmp_path / "dump.yaml"), "--out", str(mine), *force]) == 2
+    assert "is not empty" in capsys.readouterr().err
+    assert (mine / "notes.txt").read_text() == "mine"
+
+
+def test_nodes_that_were_not_ready_begin_so(objects: list[dict[str, Any]], tmp_path: Path) -> None:
+    nodes = of_kind(objects, "Node")
+    sick = nodes[0]["metadata"]["name"]
+    lost = [
+        {**one, "status": "Unknown", "reason": "NodeStatusUnknown"} if one["type"] == "Ready" else one
+        for one in nodes[0]["status"]["conditions"]
+    ]
+    nodes[0] = {**nodes[0], "status": {**nodes[0]["status"], "conditions": lost}}
+    file = write(tmp_path, "dump.json", [*nodes, *of_kind(objects, "Pod", "Namespace", "PriorityClass")])
+    assert main(["import", str(file), "--out", str(tmp_path / "out"), "--duration", "2m"]) == 0
+    assert scenario(tmp_path / "out")["spec"]["chaos"] == [{"at": "0s", "crash": {"actor": f"kubelet/{sick}"}}]
+    loaded = loader.load(tmp_path / "out" / "scenario.yaml")
+    (result,) = runner.run_all(loaded, runner.Options(out=tmp_path / "run"))[1]
+    assert f"kubelet/{sick}" in json.dumps(result.verdict["faults"]) or result.verdict["counts"]["faults"] == 1
+
+
+def test_the_time_line_tells_what_the_cluster_said(incident: Path) -> None:
+    told = (incident / folders.TIMELINE).read_text().splitlines()
+    assert any("! FailedScheduling" in line for line in told)
+    assert not any(" Scheduled" in line for line in told)
+
+
+def test_unknown_custom_kinds_are_told(
+    objects: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    widgets = [{"apiVersion": "example.org/v1", "kind": "Gadget", "metadata": {"name": name}} for name in "ab"]
+    file = write(tmp_path, "dump.json", [*of_kind(objects, "Node"), *widgets])
+    assert main(["import", str(file), "--out", str(tmp_path / "out"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [text for text in told["left_out"] if text.startswith("Gadget.example.org (2 times)")]
+
+
+def test_nodes_keep_the_images_that_pods_want(objects: list[dict[str, Any]], tmp_path: Path) -> None:
+    nodes = [dict(each) for each in of_kind(objects, "Node")[:2]]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"containers": [{"name": "web", "image": "nginx:1.27"}]},
+    }
+    images = [
+        {"names": ["docker.io/library/nginx@sha256:ab", "docker.io/library/nginx:1.27"], "sizeBytes": 70_000_000},
+        {"names": ["registry.example.com/other:1"], "sizeBytes": 5},
+    ]
+    nodes[1]["status"] = {**nodes[1]["status"], "images": images}
+    file = write(tmp_path, "dump.json", [*nodes, pod])
+    assert main(["import", str(file), "--out", str(tmp_path / "out")]) == 0
+    kept = {
+        each["metadata"]["name"]: each["status"].get("images")
+        for each in manifests(tmp_path / "out")
+        if each["kind"] == "Node"
+    }
+    first, second = (each["metadata"]["name"] for each in nodes)
+    assert kept == {first: None, second: [{"names": ["nginx:1.27"], "sizeBytes": 70_000_000}]}
+    loaded = loader.load(tmp_path / "out" / "scenario.yaml")
+    assert loaded.images == {"nginx:1.27": 70_000_000}
+    (result,) = runner.run_all(loaded, runner.Options(out=tmp_path / "run"))[1]
+    # ImageLocality prefers the node that has it.
+    assert result.history.pod("web").node == second
+
+
+def test_run_and_explain_take_the_folder(incident: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert (
+        main(["run", str(incident), "--set", "duration=1s", "--set", "expect=[{counter: pods_bound, atLeast: 99}]"])
+        == 1
+    )
+    assert main(
+        ["explain", str(incident), "--set", "duration=1s", "--set", "expect=[{counter: pods_bound, atLeast: 99}]"]
+    ) in (0, 1)
+    assert not list(incident.glob("explanation*"))
