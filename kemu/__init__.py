@@ -46,6 +46,7 @@ _MODULES = {
     "HuntUnsettled": "hunts",
     "hunt": "hunts",
     "Sweep": "sweeps",
+    "compare": "sweeps",
     "experiment": "sweeps",
 }
 """Where each name comes from, in kemu.doors.api."""
@@ -64,6 +65,7 @@ __all__ = [
     "Sweep",
     "Wait",
     "cluster",
+    "compare",
     "events",
     "experiment",
     "explore",

@@ -13,6 +13,7 @@ from kemu.doors.api.runs import Run as Run
 from kemu.doors.api.runs import run as run
 from kemu.doors.api.simulations import simulate as simulate
 from kemu.doors.api.sweeps import Sweep as Sweep
+from kemu.doors.api.sweeps import compare as compare
 from kemu.doors.api.sweeps import experiment as experiment
 from kemu.doors.api.views import Finding as Finding
 from kemu.doors.api.views import Moment as Moment

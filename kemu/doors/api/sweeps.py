@@ -10,20 +10,24 @@ Role: ``kemu sweep`` for programs, on :mod:`kemu.lab.sweep.engine`.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 
 from kemu.doors.api import reports
+from kemu.emulated.objects.plain import Json
 from kemu.lab.exploration import workers
+from kemu.lab.scenario import forms
 from kemu.lab.sweep.engine import summaries, sweeps
 from kemu.lab.sweep.experiments import loader
 from kemu.lab.sweep.experiments.experiments import Experiment
+from kemu.lab.sweep.remedies import changes, comparing
 
 
 def experiment(
@@ -56,6 +60,76 @@ def experiment(
             return Sweep(summaries.of(sweep, sweep.write()), kept)
     finally:
         executor.close()
+
+
+Given: TypeAlias = "str | os.PathLike[str] | Json"
+"""A remedy: a path, or what such a file holds."""
+
+
+def compare(
+    scenario: forms.Source,
+    remedies: Mapping[str, Given],
+    *,
+    seeds: int = 10,
+    seed: int | None = None,
+    goal: str = "",
+    jobs: int = 1,
+    settings: Mapping[str, Any] | None = None,
+    out: str | os.PathLike[str] | None = None,
+) -> Comparison:
+    """Run a scenario as it is and with each remedy, with the same seeds.
+
+    ``scenario``: as in :func:`kemu.run`. ``remedies``: name → a path, or what such a file holds as a dictionary (or
+    a list of them): Kubernetes objects, which are added or change those of the scenario, or ``{"spec": …}`` with parts
+    of a scenario. ``seed``: the first one; None: the scenario's. ``goal``: what has to hold with every seed, such as
+    ``evictions < 10``. ``out``: a folder that keeps the results.
+
+    Raises ScenarioError with every mistake, and KemuError for a goal that is none.
+    """
+    wanted = comparing.goal(goal) if goal else None
+    loaded = forms.load(scenario, {**({} if seed is None else {"seed": seed}), **(settings or {})})
+    spec = yaml.safe_load(loaded.to_yaml())["spec"]
+    made = comparing.experiment(loaded, [_remedy(name, given, spec) for name, given in remedies.items()], seeds)
+    executor: workers.Executor = workers.Workers(jobs, limit_s=sweeps.limit_s(made)) if jobs > 1 else workers.Inline()
+    with tempfile.TemporaryDirectory(prefix="kemu-compare-") as temporary:
+        try:
+            return Comparison(
+                comparing.compare(made, Path(temporary if out is None else os.fspath(out)), executor, wanted)
+            )
+        finally:
+            executor.close()
+
+
+def _remedy(name: str, given: Given, spec: Mapping[str, Any]) -> changes.Remedy:
+    if isinstance(given, str | os.PathLike):
+        return dataclasses.replace(changes.read(os.fspath(given), spec), name=name)
+    return changes.of_data(name, given, spec)
+
+
+class Comparison:
+    """A scenario beside the same with remedies."""
+
+    def __init__(self, found: comparing.Comparison) -> None:
+        self.data = found.data()
+        """As ``kemu compare --json`` prints it."""
+        self._found = found
+
+    @property
+    def reached(self) -> tuple[str, ...]:
+        """The remedies (and ``as it is``) with which the goal is met with every seed."""
+        return tuple(self._found.reached)
+
+    def outcome(self, remedy: str, metric: str) -> str:
+        """``better``, ``worse``, ``other``, ``same`` or ``unclear``, beside the scenario as it is. Raises KeyError."""
+        rows = {row.name: row for row in self._found.rows}
+        return rows[remedy].figures[metric].outcome
+
+    def check(self) -> None:
+        """Raises :class:`kemu.RunFailed` unless a remedy reaches the goal."""
+        goal = self._found.goal
+        if goal is not None and not self.reached:
+            told = [f"{row.name}: with {row.met} of {len(self._found.seeds)} seeds" for row in self._found.rows]
+            raise reports.RunFailed("\n".join([f"{goal.text}: reached by none", *told]))
 
 
 def _load(source: str | os.PathLike[str] | Mapping[str, Any], data: Path | None) -> Experiment:
@@ -131,4 +205,4 @@ class Sweep:
         )
 
 
-__all__ = ["Claim", "Sweep", "experiment"]
+__all__ = ["Claim", "Comparison", "Sweep", "compare", "experiment"]

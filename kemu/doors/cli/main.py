@@ -78,7 +78,7 @@ def _parser() -> Parser:
     from kemu.doors.cli.commands.clusters import calibrate, chaos, envtest, nodes, ray_clusters, scheduler, step, up
     from kemu.doors.cli.commands.figures import csv_files, plot, report, results
     from kemu.doors.cli.commands.runs import explain, imports, recover, replay, run, scenarios, story, trace
-    from kemu.doors.cli.commands.searches import explore, fuzz, hunt, shrink, sweep
+    from kemu.doors.cli.commands.searches import compare, explore, fuzz, hunt, shrink, sweep
 
     parser = Parser(
         prog="kemu",
@@ -96,6 +96,7 @@ def _parser() -> Parser:
         shrink,
         sweep,
         imports,
+        compare,
         explain,
         replay,
         recover,

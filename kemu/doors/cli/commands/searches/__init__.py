@@ -1,5 +1,6 @@
 """Commands that make many runs: searches for those that fail, what makes a failure small, sweeps.
 
+compare           ``kemu compare``: a scenario beside the same with changes, and what got better
 explore           ``kemu explore``: search for runs of a scenario that fail, and say why they do
 explore_reports   what ``kemu explore`` shows: how far it is, and what it has found
 fuzz              ``kemu fuzz``: draw whole scenarios, run them, and say which fail

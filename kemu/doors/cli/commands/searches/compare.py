@@ -1,0 +1,146 @@
+"""``kemu compare``: remedies side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kemu.doors.cli import exits, parsers
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kemu.lab.sweep.remedies.comparing import Comparison, Figure, Row
+    from kemu.lab.sweep.statistics.intervals import Interval
+
+_TOLD = {"better": "green", "worse": "red", "other": "yellow", "unclear": "dim"}
+_SEEDS = 10
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "compare",
+        help="compare remedies: a scenario beside the same with changes",
+        description="Run a scenario as it is and with each change, with the same seeds, and say what got better and "
+        "what got worse: the mean difference with its interval of 95 %.",
+        epilog="Exit codes: 0 the goal is met with every seed by one of them (or there is no goal), 1 by none, "
+        "2 the input is wrong.",
+    )
+    parser.add_argument("scenario", help=parsers.SCENARIO)
+    parser.add_argument(
+        "--with",
+        dest="remedies",
+        action="append",
+        required=True,
+        metavar="FILE[,FILE…]",
+        help="objects that are added or change those of the scenario, or parts of a scenario; files with commas act "
+        "together; repeatable",
+    )
+    parser.add_argument("--seeds", type=parsers.count, default=_SEEDS, help=f"how many; default: {_SEEDS}")
+    parser.add_argument("--seed", type=parsers.whole_number, help="the first one; default: the scenario's")
+    parser.add_argument("--goal", default="", metavar="GOAL", help="what has to hold, such as 'evictions < 10'")
+    parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
+    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="as for kemu run")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--out", type=Path, help="a folder that keeps the results of all runs, as kemu sweep does")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    import yaml
+
+    from kemu.doors.cli import inputs
+    from kemu.doors.cli.commands.runs import run
+    from kemu.doors.cli.progress import Bar
+    from kemu.lab.exploration import workers
+    from kemu.lab.sweep.engine import sweeps
+    from kemu.lab.sweep.remedies import changes, comparing
+
+    wanted = comparing.goal(options.goal) if options.goal else None
+    settings = run.settings(options.set) | ({} if options.seed is None else {"seed": options.seed})
+    scenario = inputs.load(options.scenario, options.data, settings, quiet=True)
+    spec = yaml.load(scenario.to_yaml(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))["spec"]
+    remedies = [changes.read(each, spec) for each in options.remedies]
+    made = comparing.experiment(scenario, remedies, options.seeds, "" if options.data is None else str(options.data))
+    done = [0]
+    bar = Bar(sys.stderr, lambda elapsed_s: f"{done[0]} of {made.size} runs, {elapsed_s:.0f} s")
+
+    def progress(over: int, _: int) -> None:
+        done[0] = over
+
+    jobs = options.jobs or os.cpu_count() or 1
+    executor: workers.Executor = (
+        workers.Workers(jobs, limit_s=sweeps.limit_s(made)) if jobs > 1 and made.size > 1 else workers.Inline()
+    )
+    with tempfile.TemporaryDirectory(prefix="kemu-compare-") as temporary:
+        try:
+            bar.start()
+            found = comparing.compare(made, options.out or Path(temporary), executor, wanted, progress)
+        finally:
+            bar.close()
+            executor.close()
+    if options.json:
+        print(json.dumps(found.data()))
+    else:
+        _show(found)
+    return exits.HOLDS if wanted is None or found.reached else exits.FAILS
+
+
+def _show(found: Comparison) -> None:
+    from rich.console import Console
+
+    from kemu.runtime.words import counted
+
+    console = Console(highlight=False)
+    base, *remedies = found.rows
+    width = max(map(len, found.metrics), default=0)
+    _head(console, base, found)
+    for name in found.metrics:
+        mean = base.figures[name].mean
+        console.print(f"  {name:<{width}}  {'-' if mean is None else _number(mean.estimate)}")
+    for row in remedies:
+        console.print()
+        _head(console, row, found)
+        for outcome, colour in _TOLD.items():
+            for name in found.metrics:
+                if row.figures[name].outcome == outcome:
+                    text = _changed(base.figures[name], row.figures[name])
+                    console.print(f"  [{colour}]{outcome:<7}[/]  {name:<{width}}  {text}")
+        same = [name for name in found.metrics if row.figures[name].outcome == "same"]
+        if same:
+            console.print(f"  [dim]same     {', '.join(same)}[/]")
+    console.print(f"\n{counted(len(found.seeds), 'seed')} each; in brackets: 95 % intervals of paired differences")
+
+
+def _head(console: Console, row: Row, found: Comparison) -> None:
+    text = f"[bold]{row.name}[/]"
+    if found.goal is not None:
+        good = row.met == len(found.seeds)
+        mark = "[green]✓" if good else "[red]✗"
+        text += f"  {mark} {found.goal.text}: with {row.met} of {len(found.seeds)} seeds[/]"
+    if row.failed:
+        text += f"  {row.failed} runs without figures"
+    console.print(text)
+
+
+def _changed(base: Figure, figure: Figure) -> str:
+    if base.mean is None or figure.mean is None or figure.difference is None:
+        return "-"
+    return f"{_number(base.mean.estimate)} → {_number(figure.mean.estimate)}  {_range(figure.difference)}"
+
+
+def _range(one: Interval) -> str:
+    if not math.isfinite(one.low):
+        return f"{one.estimate:+.3g}"
+    return f"{one.estimate:+.3g} ({one.low:+.3g} to {one.high:+.3g})"
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value == int(value) else f"{value:.3g}"

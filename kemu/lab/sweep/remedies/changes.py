@@ -1,0 +1,138 @@
+"""Remedies: files that change a scenario.
+
+A file holds Kubernetes objects, parts of a scenario, or both. An object that the scenario has among its manifests is
+changed as ``kubectl patch`` would (a strategic merge), any other is added. A document with ``spec`` of a scenario
+changes what it names: mappings are merged, lists of things with names by their names, and all else is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kemu import errors
+from kemu.emulated.apiserver.registry.patching import patches
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.plain import Json
+from kemu.emulated.settings import documents
+from kemu.emulated.settings.documents import Document
+from kemu.lab.scenario.loading.objects import imports
+
+_NAMES = ("name", "id", "namePrefix")
+_SCENARIO = "Scenario"
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """A change, and what it makes of the scenario."""
+
+    name: str
+    overrides: Mapping[str, Any]
+    """Value by path below ``spec``."""
+    changed: int = 0
+    """Objects of the scenario."""
+    added: int = 0
+
+
+def read(given: str, spec: Mapping[str, Any]) -> Remedy:
+    """``given``: a file, or several with commas, which act together. ``spec``: that of the resolved scenario. Raises
+    ScenarioError with all mistakes."""
+    found: list[Document] = []
+    problems: list[errors.Problem] = []
+    for name in given.split(","):
+        try:
+            read_now = documents.read(Path(name))
+        except errors.ScenarioError as error:
+            problems += error.problems
+            continue
+        if not read_now:
+            problems.append(errors.Problem(name, 1, 1, "", "holds no document"))
+        found += read_now
+    remedy = _made(given, found, spec, problems)
+    if problems:
+        raise errors.ScenarioError(problems)
+    return remedy
+
+
+def of_data(name: str, data: Json, spec: Mapping[str, Any]) -> Remedy:
+    """The same from a document, or a list of them. Raises ScenarioError."""
+    listed = data if isinstance(data, list) else [data]
+    problems: list[errors.Problem] = []
+    remedy = _made(name, [Document(name, each) for each in listed], spec, problems)
+    if problems:
+        raise errors.ScenarioError(problems)
+    return remedy
+
+
+def _made(name: str, found: Sequence[Document], spec: Mapping[str, Any], problems: list[errors.Problem]) -> Remedy:
+    overrides: dict[str, Any] = {}
+    manifests = [*spec.get("manifests", ())]
+    places = {imports.name_of(each): index for index, each in enumerate(manifests)}
+    changed = added = 0
+    for document in found:
+        data = document.data
+        if not isinstance(data, dict):
+            problems.append(document.problem((), "is neither an object nor a part of a scenario"))
+        elif _is_part(data):
+            part = data.get("spec")
+            if not isinstance(part, dict) or not part:
+                problems.append(document.problem((), "changes nothing: it has no spec"))
+                continue
+            if "manifests" in part:
+                text = "objects stand in the file themselves, beside the scenario's part"
+                problems.append(document.problem(("spec", "manifests"), text, key=True))
+            for key, value in part.items():
+                overrides[key] = _merged(overrides.get(key, spec.get(key)), value)
+        else:
+            items = data.get("items") if str(data.get("kind")).endswith("List") else None
+            for index, each in enumerate(items if isinstance(items, list) else [data]):
+                path = () if items is None else ("items", index)
+                place = places.get(imports.name_of(each))
+                if place is None:
+                    manifests.append(each)
+                    added += 1
+                    continue
+                try:
+                    manifests[place] = _patched(manifests[place], each)
+                    changed += 1
+                except (errors.ApiError, convert.ConversionError) as error:
+                    problems.append(document.problem(path, f"does not fit the object that it changes: {error}"))
+    if changed or added:
+        overrides["manifests"] = manifests
+    return Remedy(name, overrides, changed, added)
+
+
+def _is_part(data: Mapping[str, Any]) -> bool:
+    return data.get("kind") == _SCENARIO or ("kind" not in data and "spec" in data)
+
+
+def _patched(data: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Raises ApiError."""
+    message = convert.from_manifest(data)
+    resource = resources.of(message)
+    kind = patches.STRATEGIC if str(patch.get("kind")) in resources.BY_KIND else patches.MERGE
+    patches.apply(resource, message, dict(patch), kind)
+    return convert.to_manifest(message)
+
+
+def _merged(old: Json, new: Json) -> Json:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{key: _merged(old.get(key), value) for key, value in new.items()}}
+    if isinstance(old, list) and isinstance(new, list) and new and all(_named(each) for each in (*old, *new)):
+        places = {_named(each): index for index, each in enumerate(old)}
+        found = [*old]
+        for each in new:
+            place = places.get(_named(each))
+            if place is None:
+                found.append(each)
+            else:
+                found[place] = _merged(found[place], each)
+        return found
+    return new
+
+
+def _named(item: Json) -> str:
+    return next((f"{key} {item[key]}" for key in _NAMES if key in item), "") if isinstance(item, dict) else ""
