@@ -250,3 +250,66 @@ def test_run_and_explain_take_the_folder(incident: Path, tmp_path: Path, monkeyp
         ["explain", str(incident), "--set", "duration=1s", "--set", "expect=[{counter: pods_bound, atLeast: 99}]"]
     ) in (0, 1)
     assert not list(incident.glob("explanation*"))
+
+
+def test_what_the_api_server_refuses_is_left_out(objects: list[dict[str, Any]], tmp_path: Path) -> None:
+    services = [
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "resourceVersion": "5"}, "spec": spec}
+        for name, spec in (
+            ("foreign", {"clusterIP": "10.100.3.4", "ports": [{"port": 80, "nodePort": 31234}], "type": "NodePort"}),
+            ("headless", {"clusterIP": "None", "ports": [{"port": 80}]}),
+        )
+    ]
+    written = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "mine"},
+        "spec": {"clusterIP": "192.0.2.1", "ports": [{"port": 80}]},
+    }
+    budget = {
+        "apiVersion": "policy/v1beta1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "old"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}},
+    }
+    file = write(tmp_path, "dump.json", [*of_kind(objects, "Node"), *services, written, budget])
+    assert main(["import", str(file), "--out", str(tmp_path / "out")]) == 0
+    kept = {each["metadata"]["name"]: each for each in manifests(tmp_path / "out")}
+    assert "clusterIP" not in kept["foreign"]["spec"]
+    assert kept["headless"]["spec"]["clusterIP"] == "None"
+    assert kept["old"]["apiVersion"] == "policy/v1"
+    assert "mine" not in kept
+    assert "failed to allocate IP 192.0.2.1" in (tmp_path / "out" / "scenario.yaml").read_text().replace(
+        "\n#     ", " "
+    )
+    assert main(["run", str(tmp_path / "out"), "--out", str(tmp_path / "run"), "--set", "duration=1s"]) == 0
+
+
+def test_static_pods_go_on_running(objects: list[dict[str, Any]], tmp_path: Path) -> None:
+    node = of_kind(objects, "Node")[0]
+    mirror = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "etcd-cp",
+            "namespace": "kube-system",
+            "uid": "bb0b9f0e-8d6f-4c0c-9a6a-0d5a4b7c7f10",
+            "annotations": {"kubernetes.io/config.mirror": "h", "kubernetes.io/config.source": "file"},
+            "ownerReferences": [
+                {"apiVersion": "v1", "kind": "Node", "name": node["metadata"]["name"], "uid": "x", "controller": True}
+            ],
+        },
+        "spec": {
+            "nodeName": node["metadata"]["name"],
+            "priorityClassName": "system-node-critical",
+            "containers": [{"name": "etcd", "image": "etcd:3"}],
+        },
+        "status": {"phase": "Running"},
+    }
+    file = write(tmp_path, "dump.json", [node, mirror])
+    assert main(["import", str(file), "--out", str(tmp_path / "out")]) == 0
+    loaded = loader.load(tmp_path / "out" / "scenario.yaml", overrides={"duration": "1m"})
+    (result,) = runner.run_all(loaded, runner.Options(out=tmp_path / "run"))[1]
+    pod = result.history.pod("kube-system/etcd-cp")
+    assert pod is not None
+    assert (pod.phase, pod.gone_ns) == ("Running", None)

@@ -7,5 +7,6 @@ fates      what becomes of each object: kept, made anew, left out
 trimming   objects without what the API server fills in
 lives      what pods did and used, for those that controllers make
 timelines  the Events of the cluster
+rehearsals whether the API server takes what was made
 folders    the folder: scenario, manifests, time line
 """

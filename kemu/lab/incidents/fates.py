@@ -11,10 +11,11 @@ import copy
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from kemu.emulated.objects import names, resources
 from kemu.emulated.objects.fields.unsimulated import LEAVE_OUT, UNSIMULATED
+from kemu.emulated.objects.kinds import removed_betas
 from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import Report
 from kemu.lab.incidents import trimming
@@ -60,6 +61,7 @@ class Kept:
     """What the dump lacks and others refer to."""
     sick_nodes: dict[str, str] = field(default_factory=dict)
     """Nodes that were not ready, with the reason that was given."""
+
     def of(self, *kinds: str) -> Iterator[dict[str, Any]]:
         return (each for each in self.objects if each["kind"] in kinds)
 
@@ -70,7 +72,8 @@ def sort(dump: Dump, *, keeps_autoscalers: bool) -> Kept:
     defined = {manifests.defined_by(each) for each in dump.objects.values()}
     acting = (controller_keys.HORIZONTAL_POD_AUTOSCALER,) if keeps_autoscalers else ()
     taken: list[dict[str, Any]] = []
-    for key, data in dump.objects.items():
+    for key, given in dump.objects.items():
+        data: dict[str, Any] = cast(dict[str, Any], removed_betas.upgraded(given))
         if key.kind == "Event":
             kept.events.append(data)
         elif _is_remade(key, data):

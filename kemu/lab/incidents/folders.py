@@ -21,8 +21,8 @@ from typing import Any
 import yaml
 
 from kemu.emulated.objects import resources
-from kemu.errors import KemuError
-from kemu.lab.incidents import fates, lives, timelines
+from kemu.errors import KemuError, Problem
+from kemu.lab.incidents import fates, lives, rehearsals, timelines
 from kemu.lab.incidents.dumps import Dump
 from kemu.lab.incidents.fates import Kept
 from kemu.lab.scenario.format.keys import controller_keys
@@ -75,9 +75,7 @@ def write(dump: Dump, folder: Path, *, force: bool = False, duration: str = "", 
     running = _annotate(pods, usage)
     files = _files(kept.objects)
     for path, objects in files.items():
-        target = folder / MANIFESTS / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(_documents(objects))
+        _write(folder / MANIFESTS / path, objects)
     zero = timelines.last(kept.events)
     lines = timelines.lines(kept.events)
     if kept.events:
@@ -97,8 +95,36 @@ def write(dump: Dump, folder: Path, *, force: bool = False, duration: str = "", 
     )
     measured_s = lives.length_s(dump.usage)
     length = duration or f"{max(_LEAST_S, min(_MOST_S, round(measured_s) or 1800)) // 60}m"
-    (folder / SCENARIO).write_text(_scenario(written, entries, length, name or folder.resolve().name))
+    called = name or folder.resolve().name
+    (folder / SCENARIO).write_text(_scenario(written, entries, length, called))
+    before = kept.left.total()
+    rehearsals.rehearse(folder / SCENARIO, lambda problem: _leave_out(problem, folder, files, kept))
+    if kept.left.total() > before:
+        written.objects -= kept.left.total() - before
+        (folder / SCENARIO).write_text(_scenario(written, entries, length, called))
     return written
+
+
+def _write(file: Path, objects: Sequence[Mapping[str, Any]]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(_documents(objects))
+
+
+def _leave_out(problem: Problem, folder: Path, files: Mapping[str, list[dict[str, Any]]], kept: Kept) -> bool:
+    """Take the object at the place of a problem out of its file; whether there is one."""
+    file = Path(problem.file)
+    path = next((each for each in files if (folder / MANIFESTS / each).resolve() == file.resolve()), None)
+    if path is None:
+        return False
+    lines = file.read_text().splitlines()[: problem.line]
+    index = sum(line == "---" for line in lines) - 1
+    gone = files[path].pop(index)
+    kept.left[gone["kind"], problem.message, ""] += 1
+    if files[path]:
+        _write(file, files[path])
+    else:
+        file.unlink()
+    return True
 
 
 def _clear(folder: Path, *, force: bool) -> None:

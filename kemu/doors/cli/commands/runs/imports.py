@@ -51,7 +51,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def command(options: argparse.Namespace) -> int:
     from kemu.doors.cli.progress import waiting
     from kemu.lab.incidents import clusters, dumps, folders
-    from kemu.lab.scenario.loading import loader
 
     if not options.dump and options.kubeconfig is None:
         options.usage_error("name a file or folder with a dump, or --kubeconfig FILE")
@@ -62,8 +61,6 @@ def command(options: argparse.Namespace) -> int:
             told = clusters.read(options.kubeconfig, options.context, dump)
     with waiting(sys.stderr, f"{options.out}: writing"):
         written = folders.write(dump, options.out, force=options.force, duration=options.duration)
-        # Whatever is wrong still is told now, at its place in the files.
-        loader.load(options.out / folders.SCENARIO)
     if options.json:
         print(json.dumps(_as_data(written, told)))
     else:

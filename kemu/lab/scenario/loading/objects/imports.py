@@ -16,6 +16,8 @@ OF_SERVERS = (
     "deletionGracePeriodSeconds",
 )  # fmt: skip
 """Fields of the metadata that the API server sets, whatever an object states."""
+_OF_STATIC_PODS = "kubernetes.io/config."
+_MIRROR = f"{_OF_STATIC_PODS}mirror"
 _BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 _KEPT = {
     "Node": ("capacity", "allocatable", "addresses", "nodeInfo", "images"),
@@ -182,6 +184,33 @@ def _clean_node(data: dict[str, Any], spec: dict[str, Any], dropped: Dropped) ->
         dropped.counts["taints by conditions", data["kind"]] += 1
 
 
+def _clean_pod(data: dict[str, Any], spec: dict[str, Any], dropped: Dropped) -> None:
+    """A mirror pod becomes an ordinary one: a kubelet deletes those of static pods that it does not have."""
+    annotations = data["metadata"].get("annotations")
+    if isinstance(annotations, dict) and _MIRROR in annotations:
+        rest = {key: value for key, value in annotations.items() if not key.startswith(_OF_STATIC_PODS)}
+        data["metadata"] = {**data["metadata"], "annotations": rest}
+        dropped.counts["annotations of static pods", data["kind"]] += 1
+
+
+def _clean_service(data: dict[str, Any], spec: dict[str, Any], dropped: Dropped) -> None:
+    """Addresses and ports that another cluster has given out; None stays, for a Service without an address."""
+    if spec.get("clusterIP") == "None":
+        return
+    ports = spec.get("ports")
+    kept = {key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs", "healthCheckNodePort")}
+    if isinstance(ports, list):
+        kept["ports"] = [
+            {key: value for key, value in port.items() if key != "nodePort"} if isinstance(port, dict) else port
+            for port in ports
+        ]
+    if kept != spec:
+        data["spec"] = kept
+        dropped.counts["addresses", data["kind"]] += 1
+
+
 _SPECS = {
     "Node": _clean_node, "PersistentVolume": _clean_volume, "PersistentVolumeClaim": _clean_claim, "Job": _clean_job,
+    "Pod": _clean_pod,
+    "Service": _clean_service,
 }  # fmt: skip
