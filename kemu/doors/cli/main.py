@@ -74,7 +74,7 @@ def _tell_of_cut_logs() -> None:
 
 
 def _parser() -> Parser:
-    from kemu.doors.cli.commands import bench, conformance
+    from kemu.doors.cli.commands import bench, conformance, demo, doctor
     from kemu.doors.cli.commands.clusters import calibrate, chaos, envtest, nodes, ray_clusters, scheduler, step, up
     from kemu.doors.cli.commands.figures import csv_files, plot, report, results
     from kemu.doors.cli.commands.runs import explain, imports, recover, replay, run, scenarios, story, trace
@@ -89,6 +89,7 @@ def _parser() -> Parser:
     parser.add_argument("--version", action="version", version=f"kemu {kemu.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for module in (
+        demo,
         run,
         explore,
         fuzz,
@@ -117,6 +118,7 @@ def _parser() -> Parser:
         step,
         chaos,
         envtest,
+        doctor,
     ):
         module.add_to(commands)
     return parser

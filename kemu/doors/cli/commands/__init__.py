@@ -3,8 +3,10 @@
 clusters     clusters that stay up: ``up``, ``step``, ``chaos``, ``scheduler``, ``nodes``, ``calibrate``,
              ``ray``, ``envtest-assets``
 figures      what runs came to: ``csv``, ``plot``, ``results``, ``report``
-runs         single runs: ``run``, ``replay``, ``recover``, ``explain``, ``story``, ``trace``, ``scenarios``
-searches     many runs: ``explore``, ``fuzz``, ``shrink``, ``sweep``
+runs         single runs: ``import``, ``run``, ``replay``, ``recover``, ``explain``, ``story``, ``trace``, ``scenarios``
+searches     many runs: ``explore``, ``fuzz``, ``hunt``, ``shrink``, ``sweep``, ``compare``
+demo         ``demo``: a race at once
+doctor       ``doctor``: what a machine lacks
 bench        ``bench``: measurements
 conformance  ``conformance``: comparisons with Kubernetes
 """

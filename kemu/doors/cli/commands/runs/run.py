@@ -29,6 +29,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         description="Run a scenario in virtual time (sim), in real time (wall) or on Ray, judge it, keep a run folder.",
     )
     parser.add_argument("scenario", nargs="?", help=parsers.SCENARIO)
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """All but the scenario."""
     parser.add_argument(
         "--resume", type=Path, metavar="DIR", help="go on with the run in this folder, whose process was killed (sim)"
     )
