@@ -254,7 +254,7 @@ _PIECES = (
         "museum/129795-expectations-expire",
         "a ReplicaSet creates its pods twice, as its watch is more than five minutes behind",
         "{counter: pods_created, equals: 3}",
-        "`fixes: [k8s-129795]`; in v1.36",
+        "`bugs: []`; fixed in v1.36",
     ),
     Piece(
         131867,

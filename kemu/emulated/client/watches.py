@@ -71,6 +71,12 @@ class Watches:
             self._outgoing.append(request)
             self._stream.wake()
 
+    def interpose(self, subscriber: Subscriber, between: Subscriber) -> None:
+        """``between`` receives the events of ``subscriber``'s watch in its place."""
+        for watch_id, known in self._subscribers.items():
+            if known is subscriber:
+                self._subscribers[watch_id] = between
+
     # --- called by the stream ----------------------------------------------------------------------------------------
 
     def is_wanted(self) -> bool:

@@ -242,6 +242,12 @@ ALL = (
         BUG,
         CONTROLLERS,
         (
+            "k8s-129795",
+            "A sync begins before the watch has shown what the last one wrote, once expectations are met or expired.",
+            "#137212, v1.36, the feature gates StaleControllerConsistency…",
+            "museum/129795-expectations-expire",
+        ),
+        (
             "k8s-65240",
             "A DaemonSet replaces a failed pod at once, however often it fails.",
             "#65309, v1.12",
@@ -321,16 +327,6 @@ ALL = (
             "A preemption that finds its victims gone does not requeue the preemptor, whom no event will wake.",
             "#142294, open",
             "museum/141694-preemptor-that-nothing-wakes",
-        ),
-    ),
-    *_rows(
-        FIX,
-        CONTROLLERS,
-        (
-            "k8s-129795",
-            "No sync begins before the watch has shown what the last one wrote, also after expectations have expired.",
-            "#137212, the feature gate StaleControllerConsistencyReplicaSet, on by default since v1.36",
-            "museum/129795-expectations-expire",
         ),
     ),
     *_rows(

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from kemu import errors
 from kemu.emulated.client import clients
+from kemu.emulated.controllers.workloads import expectations
 from kemu.emulated.objects import meta, resources
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
@@ -34,15 +35,17 @@ class Claims:
         dependents: str = "pods",
         *,
         finalizer: str = "",
+        writes: expectations.Writes | None = None,
     ) -> None:
         """``resource``, ``kind``: of the owner; ``dependents``: the resource of what belongs to it. ``finalizer``: they
-        get it when they are adopted and lose it when they are released."""
+        get it when they are adopted and lose it when they are released. ``writes``: are told what is adopted."""
         self._env = env
         self._dependents = dependents
         self._client = client
         self._resource = resource
         self._kind = kind
         self._finalizer = finalizer
+        self._writes = writes
         self._owner = owner
         self._is_being_deleted = bool(owner.metadata.HasField("deletionTimestamp"))
         self._may_adopt: bool | None = None
@@ -92,19 +95,21 @@ class Claims:
             "blockOwnerDeletion": True,
         }
         try:
-            await self._patch(pod, reference, "finalizers")
+            adopted = await self._patch(pod, reference, "finalizers")
         except errors.NotFound:
             return False
+        if self._writes is not None:
+            self._writes.wrote(meta.namespaced_name(self._owner), self._dependents, adopted)
         self._log(PodAdopted, pod)
         return True
 
-    async def _patch(self, pod: KubernetesObject, reference: dict[str, Any], finalizers: str) -> None:
+    async def _patch(self, pod: KubernetesObject, reference: dict[str, Any], finalizers: str) -> KubernetesObject:
         """``finalizers``: the key that says what becomes of the finalizer."""
         metadata = pod.metadata
         patch: dict[str, Any] = {"metadata": {"ownerReferences": [reference]}}
         if self._finalizer:
             patch["metadata"][finalizers] = [self._finalizer]
-        await self._client.patch(
+        return await self._client.patch(
             self._dependents, metadata.name, metadata.namespace, patch, type="strategic", uid=metadata.uid
         )
 
