@@ -9,20 +9,14 @@ Writes                 whether a controller reads what it has written
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from kemu import errors
-from kemu.emulated.controllers import controllers
 from kemu.emulated.controllers.disruption import DisruptionController
 from kemu.emulated.controllers.jobs import contexts
 from kemu.emulated.controllers.taint_queues import TaintQueue
 from kemu.emulated.controllers.workloads import expectations
 from kemu.emulated.controllers.workloads.daemon.daemon_sets import DaemonSetController
 from kemu.emulated.variants import replaces
-from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, policy_v1_pb2
-from kemu.messages.k8s.objects import KubernetesObject
-from kemu.runtime.env import Env
+from kemu.messages.k8s import apps_v1_pb2, policy_v1_pb2
 
 
 @replaces(TaintQueue, "node-eviction-rate")

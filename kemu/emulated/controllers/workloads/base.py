@@ -2,8 +2,8 @@
 
 Each watches its owners and all pods, and syncs one owner at a time, several owners side by side. No sync begins before
 its informers show what the last one wrote, and while pods that it created or deleted for an owner are missing from its
-watch, it only reports that owner's status (:mod:`kemu.emulated.controllers.workloads.expectations`). The pods of an owner that is gone are the garbage
-collector's.
+watch, it only reports that owner's status (:mod:`kemu.emulated.controllers.workloads.expectations`). The pods of an
+owner that is gone are the garbage collector's.
 """
 
 from __future__ import annotations
