@@ -168,8 +168,8 @@ class DaemonSetController(base.WorkloadController[apps_v1_pb2.DaemonSet]):
         return found
 
     def expired(self, owner: apps_v1_pb2.DaemonSet) -> None:
-        nodes = self._nodes.get(owner.metadata.uid)
-        for name in () if nodes is None else (*self.nodes.store, *nodes.pods):
+        nodes = self._nodes.setdefault(owner.metadata.uid, _Nodes())
+        for name in (*self.nodes.store, *nodes.pods):
             nodes.touch(name)
 
     def forget(self, owner: apps_v1_pb2.DaemonSet) -> None:
