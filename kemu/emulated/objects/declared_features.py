@@ -17,8 +17,8 @@ RESIZE_INIT_CONTAINERS = "InPlacePodVerticalScalingInitContainers"
 USER_NAMESPACES = "UserNamespacesHostNetworkSupport"
 
 KUBELET = ("ExtendWebSocketsToKubelet", RESIZE_PODS, RESIZE_INIT_CONTAINERS, RESTART_ALL)
-"""Feature gates that a kubelet declares, in order; all are on by default. No kubelet of kemu has the other feature, which
-asks for a container runtime."""
+"""Feature gates that a kubelet declares, in order; all are on by default. No kubelet of kemu has the other feature:
+that asks for a container runtime."""
 
 
 def for_scheduling(spec: core_v1_pb2.PodSpec) -> tuple[str, ...]:

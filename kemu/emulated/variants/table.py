@@ -240,6 +240,16 @@ ALL = (
     ),
     *_rows(
         BUG,
+        CLIENTS,
+        (
+            "k8s-59848",
+            "The first list of an informer may come from a cache that is behind, and show what is long gone.",
+            "the feature gate WatchListClient, on by default since v1.35",
+            "museum/59848-one-name-runs-twice",
+        ),
+    ),
+    *_rows(
+        BUG,
         CONTROLLERS,
         (
             "k8s-129795",
@@ -327,16 +337,6 @@ ALL = (
             "A preemption that finds its victims gone does not requeue the preemptor, whom no event will wake.",
             "#142294, open",
             "museum/141694-preemptor-that-nothing-wakes",
-        ),
-    ),
-    *_rows(
-        FIX,
-        CLIENTS,
-        (
-            "k8s-59848",
-            "The first list of an informer may come from a cache that is behind, and show what is long gone.",
-            "#59848 is open; the feature gate WatchListClient, on by default since v1.35",
-            "museum/59848-one-name-runs-twice",
         ),
     ),
     *_rows(
