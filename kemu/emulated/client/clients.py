@@ -75,8 +75,8 @@ class Client:
     relists: ClassVar[bool] = True
     """Whether its informers list again when their watch cannot be resumed."""
     streams_lists: ClassVar[bool] = True
-    """Whether its informers begin with a watch that brings the newest state (WatchListClient); False: with a list, which
-    may show the past (``resourceVersion: "0"``)."""
+    """Whether its informers begin with a watch that brings the newest state (WatchListClient); False: with a list,
+    which may show the past (``resourceVersion: "0"``)."""
 
     def __init__(
         self,

@@ -126,8 +126,8 @@ class _State:
         self.resource, self.namespace = informer.resource, informer.namespace
         self.label_selector, self.field_selector = informer.label_selector, informer.field_selector
         self._revision = 0
-        self._items: dict[str, tuple[Any, int]] = {}
-        """By key: the object, and the digest of its bytes."""
+        self._items: dict[str, tuple[Any, bytes]] = {}
+        """By key: the object, and its bytes."""
 
     @property
     def revision(self) -> int:
@@ -142,17 +142,16 @@ class _State:
     def receive(self, event: api_pb2.WatchEvent, *, alone: bool = False) -> bool:
         kind = event.type
         if kind < _BOOKMARK:
-            _, obj, key, digest, _ = self._informer.see(event)
+            data, obj, key, _, _ = self._informer.see(event)
             if kind == _DELETED:
                 self._items.pop(key, None)
             else:
-                self._items[key] = obj, digest
+                self._items[key] = obj, data
         elif kind != _BOOKMARK:
             self._informer.cannot_begin(event.error)
         elif event.object:
             items = [obj for obj, _ in self._items.values()]
-            digest = sum(digest for _, digest in self._items.values()) & 0xFFFFFFFF
-            self._informer.fill(self, items, event.resource_version, digest)
+            self._informer.fill(self, items, [data for _, data in self._items.values()], event.resource_version)
         return False
 
     def end_batch(self) -> None:
@@ -163,9 +162,10 @@ class Informer(Generic[K]):
     """Without a ``handler`` only the store is kept.
 
     An informer begins with a watch that brings the state first, not older than the store was when it asked, as
-    client-go's reflectors do with the feature gate WatchListClient; nobody sees that state before it is complete. A list
-    comes first before the clock starts, when all caches are new, and for a client that ``streams_lists`` not: from the
-    API server's watch cache, however stale (``resourceVersion=0``), and after ``Expired`` a consistent one in pages.
+    client-go's reflectors do with the feature gate WatchListClient; no part of it is seen before it is complete.
+    Before the clock starts, when all caches are new, and for a client that does not stream lists, a list comes first:
+    from the API server's watch cache, however stale (``resourceVersion=0``), and after ``Expired`` a consistent one in
+    pages.
     ``compact``: the store keeps bytes, which take a tenth of the memory of parsed objects; for those rarely looked at.
     """
 
@@ -295,9 +295,10 @@ class Informer(Generic[K]):
         """What an event shows."""
         return self._see(event.resource_version, event.object)
 
-    def fill(self, state: _State, items: list[K], revision: int, digest: int) -> None:
-        """The state is complete; its watch goes on as this informer's."""
+    def fill(self, state: _State, items: list[K], listed: list[bytes], revision: int) -> None:
+        """The state is complete; its watch goes on as this informer's. ``listed``: the bytes of the items."""
         self._backoff = None
+        digest = sessions.digest_of(self._message, listed, cast(list[KubernetesObject], items))
         self._listed(revision, len(items), digest)
         self._client.watches.interpose(state, self)
         self._replace(items)

@@ -24,12 +24,17 @@ that asks for a container runtime."""
 def for_scheduling(spec: core_v1_pb2.PodSpec) -> tuple[str, ...]:
     """What a node must declare for a pod to run there (``InferForPodScheduling``), in order."""
     found = []
-    containers = (*spec.containers, *spec.initContainers)
-    if any(rule.action == "RestartAllContainers" for one in containers for rule in one.restartPolicyRules):
+    if restarts_all(spec):
         found.append(RESTART_ALL)
     if spec.hostNetwork and spec.HasField("hostUsers") and not spec.hostUsers:
         found.append(USER_NAMESPACES)
     return tuple(found)
+
+
+def restarts_all(spec: core_v1_pb2.PodSpec) -> bool:
+    """Whether the exit of a container may restart all of them (``AllContainersCouldRestart``)."""
+    containers = (*spec.containers, *spec.initContainers)
+    return any(rule.action == "RestartAllContainers" for one in containers for rule in one.restartPolicyRules)
 
 
 def for_update(old: core_v1_pb2.PodSpec, new: core_v1_pb2.PodSpec) -> tuple[str, ...]:

@@ -38,6 +38,5 @@ class NodeDeclaredFeatureValidator(Plugin[core_v1_pb2.Pod]):
         lacking = declared_features.missing(needed, declared)
         if lacking:
             raise errors.Forbidden(
-                f"{what}pod update requires features {', '.join(lacking)} which are not available on node "
-                f'"{node_name}"'
+                f'{what}pod update requires features {", ".join(lacking)} which are not available on node "{node_name}"'
             )

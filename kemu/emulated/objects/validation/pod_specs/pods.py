@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from google.protobuf.message import Message
 
-from kemu.emulated.objects import names
+from kemu.emulated.objects import declared_features, names
 from kemu.emulated.objects.amounts import quantities, requests
 from kemu.emulated.objects.conversion import go_values
 from kemu.emulated.objects.validation import checks, storage
@@ -513,7 +513,7 @@ def check_pod_status_update(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod, found: l
     for index, condition in enumerate(after.conditions[:]):
         if condition.observedGeneration < 0:
             checks.not_negative(condition.observedGeneration, f"status.conditions[{index}].observedGeneration", found)
-    if new.spec.restartPolicy != "Always":
+    if new.spec.restartPolicy != "Always" and not declared_features.restarts_all(new.spec):
         for field in ("containerStatuses", "initContainerStatuses"):
             _check_transitions(new, getattr(after, field), getattr(before, field), f"status.{field}", found)
 
