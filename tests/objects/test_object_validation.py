@@ -83,6 +83,7 @@ def test_a_good_pod_passes() -> None:
     assert kinds.validate_create(object_with(POD)) == []
 
 
+RESTARTS_ALL = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}
 C = "spec.containers[0]"
 REQUESTS = "spec__containers__0__resources__requests"
 AFFINITY = "spec__affinity__nodeAffinity__requiredDuringSchedulingIgnoredDuringExecution__nodeSelectorTerms"
@@ -153,6 +154,32 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
                     "restartPolicy=Always"
                 )
             ],
+        ),
+        (
+            {"spec__containers__0__restartPolicyRules": [RESTARTS_ALL]},
+            [f"{C}.restartPolicy: Required value: must specify restartPolicy when restart rules are used"],
+        ),
+        (
+            {
+                "spec__containers__0__restartPolicy": "Never",
+                "spec__containers__0__restartPolicyRules": [
+                    {"action": "Stop", "exitCodes": {"operator": "Xn", "values": [1]}},
+                    {"action": "Restart"},
+                ],
+            },
+            [
+                f'{C}.restartPolicyRules[0].action: Unsupported value: "Stop": supported values: "Restart", '
+                '"RestartAllContainers"',
+                f'{C}.restartPolicyRules[0].exitCodes.operator: Unsupported value: "Xn": supported values: "In", "NotIn"',
+                f"{C}.restartPolicyRules[1].exitCodes: Required value: must be specified",
+            ],
+        ),
+        (
+            {
+                "spec__containers__0__restartPolicy": "Never",
+                "spec__containers__0__restartPolicyRules": [RESTARTS_ALL] * 21,
+            },
+            [f"{C}.restartPolicyRules: Too many: 21: must have at most 20 items"],
         ),
         (
             {"spec__containers__0__imagePullPolicy": "Sometimes"},

@@ -22,7 +22,7 @@ from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.settings.references import References
 from kemu.emulated.kubelet.sync import life_events, pod_workers, static_pods, status_managers
 from kemu.emulated.kubelet.volumes import managers, references
-from kemu.emulated.objects import declared_features
+from kemu.emulated.objects.pods import declared_features
 from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env

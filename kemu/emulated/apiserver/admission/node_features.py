@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from kemu import errors
 from kemu.emulated.apiserver.admission.base import Plugin
-from kemu.emulated.objects import declared_features, resources
+from kemu.emulated.objects import resources
+from kemu.emulated.objects.pods import declared_features
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s import core_v1_pb2
 

@@ -7,6 +7,7 @@ that many of them make one sync. Mirrors ``pkg/controller/job``; a sync is in
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -255,9 +256,8 @@ class JobController(controllers.Controller):
         selector, store = _selector(job), self._pods.store
         owned = list(self._owned.get(job.metadata.uid, {}).values())
         keys = self._orphans.matching(job.metadata.namespace, selector) if len(self._orphans) else []
-        claim = claims.Claims(
-            self.env, self.client, "jobs", "Job", job, finalizer=tracking.FINALIZER, writes=self.context.writes
-        )
+        wrote = functools.partial(self.context.writes.wrote, controllers.key_of(job), "pods")
+        claim = claims.Claims(self.env, self.client, "jobs", "Job", job, finalizer=tracking.FINALIZER, wrote=wrote)
         pods = await claim.claim(lambda pod: selector.matches(pod.metadata.labels), owned, [store[key] for key in keys])
         uid = job.metadata.uid
         return [

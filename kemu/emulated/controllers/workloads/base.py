@@ -9,6 +9,7 @@ owner that is gone are the garbage collector's.
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -139,8 +140,8 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
         """
         selector = selector_of(owner)
         orphans = [pod for pod in self.orphans(owner, selector) if considers(pod)]
-        writes = self.writes if self.reads_its_writes else None
-        claim = claims.Claims(self.env, self.client, self.resource, self.kind, owner, writes=writes)
+        wrote = functools.partial(self.wrote, owner, "pods")
+        claim = claims.Claims(self.env, self.client, self.resource, self.kind, owner, wrote=wrote)
         return await claim.claim(lambda pod: selector.matches(pod.metadata.labels) and fits(pod), owned, orphans)
 
     # --- events of owners --------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from kemu import errors
 from kemu.emulated.client import clients
-from kemu.emulated.controllers.workloads import expectations
 from kemu.emulated.objects import meta, resources
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
@@ -35,17 +34,17 @@ class Claims:
         dependents: str = "pods",
         *,
         finalizer: str = "",
-        writes: expectations.Writes | None = None,
+        wrote: Callable[[KubernetesObject], object] | None = None,
     ) -> None:
         """``resource``, ``kind``: of the owner; ``dependents``: the resource of what belongs to it. ``finalizer``: they
-        get it when they are adopted and lose it when they are released. ``writes``: are told what is adopted."""
+        get it when they are adopted and lose it when they are released. ``wrote`` is told of each that is adopted."""
         self._env = env
         self._dependents = dependents
         self._client = client
         self._resource = resource
         self._kind = kind
         self._finalizer = finalizer
-        self._writes = writes
+        self._wrote = wrote
         self._owner = owner
         self._is_being_deleted = bool(owner.metadata.HasField("deletionTimestamp"))
         self._may_adopt: bool | None = None
@@ -98,8 +97,8 @@ class Claims:
             adopted = await self._patch(pod, reference, "finalizers")
         except errors.NotFound:
             return False
-        if self._writes is not None:
-            self._writes.wrote(meta.namespaced_name(self._owner), self._dependents, adopted)
+        if self._wrote is not None:
+            self._wrote(adopted)
         self._log(PodAdopted, pod)
         return True
 

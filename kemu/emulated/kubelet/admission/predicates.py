@@ -13,9 +13,9 @@ from typing import Any
 
 from kemu.emulated.kubelet.pods import critical
 from kemu.emulated.kubelet.pods.claims import Claim
-from kemu.emulated.objects import declared_features, selectors
+from kemu.emulated.objects import selectors
 from kemu.emulated.objects.amounts import quantities, requests
-from kemu.emulated.objects.pods import host_ports
+from kemu.emulated.objects.pods import declared_features, host_ports
 from kemu.messages.k8s import core_v1_pb2
 
 OS = "linux"

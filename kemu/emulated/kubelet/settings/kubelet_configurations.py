@@ -17,10 +17,10 @@ import msgpack
 
 from kemu import errors
 from kemu.emulated.kubelet.settings import image_policies, shutdown_groups, thresholds
-from kemu.emulated.objects import declared_features
 from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.fields.kubelet_configuration import WITHOUT_EFFECT
 from kemu.emulated.objects.fields.sorts import Acts, Harmless, Refused, Sort
+from kemu.emulated.objects.pods import declared_features
 from kemu.emulated.settings.declared import Complaint, Section, setting, settings_of
 from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import (

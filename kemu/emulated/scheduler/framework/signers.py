@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 
-from kemu.emulated.objects import declared_features, names
+from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import requests
+from kemu.emulated.objects.pods import declared_features
 from kemu.emulated.scheduler.cache import pods
 from kemu.messages.k8s import core_v1_pb2
 
