@@ -168,9 +168,14 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
                 ],
             },
             [
-                f'{C}.restartPolicyRules[0].action: Unsupported value: "Stop": supported values: "Restart", '
-                '"RestartAllContainers"',
-                f'{C}.restartPolicyRules[0].exitCodes.operator: Unsupported value: "Xn": supported values: "In", "NotIn"',
+                (
+                    f'{C}.restartPolicyRules[0].action: Unsupported value: "Stop": supported values: "Restart", '
+                    '"RestartAllContainers"'
+                ),
+                (
+                    f'{C}.restartPolicyRules[0].exitCodes.operator: Unsupported value: "Xn": supported values: '
+                    '"In", "NotIn"'
+                ),
                 f"{C}.restartPolicyRules[1].exitCodes: Required value: must be specified",
             ],
         ),
