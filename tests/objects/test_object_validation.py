@@ -932,3 +932,23 @@ def test_enums_that_checks_name_are_in_the_table() -> None:
     ]
     assert len(named) > 10
     assert [name for name in named if not go_types.values(name)] == []
+
+
+def test_features_that_a_node_declares_are_names_in_order() -> None:
+    """As kube-apiserver v1.36.3 answered."""
+    status = {"declaredFeatures": ["b", "A-B", "Zed", "Abc", "Abc"]}
+    node = convert.from_json(core_v1_pb2.Node, {"metadata": {"name": "n"}, "status": status})
+    camel = (
+        "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or "
+        "MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+    )
+    order = "list must be sorted alphabetically"
+    found: list[Cause] = []
+    core._check_node_status(node, node, found)
+    assert [f"{one.field}: {one.message}" for one in found] == [
+        f'status.declaredFeatures[0]: Invalid value: "b": invalid feature name "b": {camel}',
+        f'status.declaredFeatures[1]: Invalid value: "A-B": {order}',
+        f'status.declaredFeatures[1]: Invalid value: "A-B": invalid feature name "A-B": {camel}',
+        f'status.declaredFeatures[3]: Invalid value: "Abc": {order}',
+        'status.declaredFeatures[4]: Duplicate value: "Abc"',
+    ]

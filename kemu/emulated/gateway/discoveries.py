@@ -115,7 +115,9 @@ def _legacy(path: str, of_custom: tuple[Version, ...], removed_betas: bool) -> b
     found: dict[str, Any] | None = None
     if path == "":
         found = {
-            "paths": [*legacy.paths(served), "/healthz", "/livez", "/metrics", openapi.ROOT, "/readyz", "/statusz", "/version"]
+            "paths": [
+                *legacy.paths(served), "/healthz", "/livez", "/metrics", openapi.ROOT, "/readyz", "/statusz", "/version",
+            ]  # fmt: skip
         }
     elif path == "/apis":
         found = legacy.groups(served)
