@@ -116,8 +116,15 @@ def _legacy(path: str, of_custom: tuple[Version, ...], removed_betas: bool) -> b
     if path == "":
         found = {
             "paths": [
-                *legacy.paths(served), "/healthz", "/livez", "/metrics", openapi.ROOT, "/readyz", "/statusz", "/version",
-            ]  # fmt: skip
+                *legacy.paths(served),
+                "/healthz",
+                "/livez",
+                "/metrics",
+                openapi.ROOT,
+                "/readyz",
+                "/statusz",
+                "/version",
+            ]
         }
     elif path == "/apis":
         found = legacy.groups(served)
