@@ -8,6 +8,7 @@ from kemu.emulated.gateway import discoveries
 from kemu.emulated.gateway.answers import documents, responses
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.requests import negotiation
+from kemu.emulated.objects.plain import Json
 from kemu.errors import NotAcceptable
 
 PATH = "/statusz"
@@ -39,7 +40,7 @@ def response(accept: str, began_unix_s: int, now_unix_s: int) -> Response:
     )
 
 
-def _document(version: str, began_unix_s: int, up_s: int) -> dict[str, object]:
+def _document(version: str, began_unix_s: int, up_s: int) -> Json:
     return {
         "kind": _KIND,
         "apiVersion": f"{_GROUP}/{version}",
