@@ -35,6 +35,14 @@ class _ExpectsNothing(expectations.Expectations):
         return True
 
 
+@replaces(expectations.Writes, "controller-expectations")
+class _ReadsWhatThereIs(expectations.Writes):
+    """For workloads: nor does a controller wait until it reads what it wrote."""
+
+    def check(self, owner: str) -> None:
+        pass
+
+
 @replaces(contexts.Expectations, "controller-expectations")
 class _ExpectsNothingOfJobs(contexts.Expectations):
     """For Jobs."""

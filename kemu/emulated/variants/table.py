@@ -182,7 +182,10 @@ ALL = (
         (
             "controller-expectations",
             "A ReplicaSet controller does not act again before its watch has shown what it did last.",
-            "`pkg/controller`: `ControllerExpectations.SatisfiedExpectations`",
+            (
+                "`pkg/controller`: `ControllerExpectations.SatisfiedExpectations`; `pkg/controller/util/consistency`: "
+                "`RealConsistencyStore.EnsureReady`"
+            ),
             "races/replica-set-expectations",
         ),
         (
