@@ -62,7 +62,7 @@ def test_a_candidate_with_cold_informers_lists_when_it_leads(tmp_path: Path) -> 
     scheduler = {"name": "default-scheduler", "replicas": 2, "config": config}
     events = run(tmp_path, "elections/failover", schedulers=[scheduler])
     for standby in ("scheduler/default-scheduler/1", "controller/replicaset/1"):
-        lists = [at for at, actor, kind, _ in events if kind == "client.listed" and actor == standby]
+        lists = [at for at, actor, kind, _ in events if kind == "watch.listed" and actor == standby]
         (leads,) = [at for at, actor, kind, _ in events if kind == "election.acquired" and actor == standby]
         assert lists
         assert min(lists) >= leads > 20

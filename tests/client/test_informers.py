@@ -164,13 +164,14 @@ def test_events_before_the_expiry_count_to_the_old_watch(world: World) -> None:
     ]
 
 
-def test_a_consistent_list_on_request_comes_in_pages(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_after_lost_history_comes_in_pages(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(informers, "PAGE", 3)
 
     async def main(world: World) -> None:
         for n in range(7):
             world.state.put(pod(f"p{n}"), ADDED)
-        informer, _ = _informer(world, from_cache=False)
+        informer, _ = _informer(world)
+        informer._version = ""
         await informer.synced()
         assert len(informer.store) == 7
 
@@ -252,7 +253,7 @@ def test_waits_for_a_server_that_is_not_there_yet(world: World) -> None:
 
 def test_two_clients_of_one_actor_have_a_stream_each(world: World) -> None:
     async def main(world: World) -> None:
-        other = clients.Client(world.env, "apiserver/0")
+        other: clients.Client = type(world.client)(world.env, "apiserver/0")
         for client in (world.client, other):
             await informers.Informer(client, "pods").synced()
         await world.clock.sleep(0.1)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kemu import errors
+from kemu.emulated import variants
 from kemu.emulated.client import clients, informers
 from kemu.lab.checks.consistency.writes import AcknowledgedWritesSurvive
 from kemu.lab.checks.history import History
@@ -26,7 +27,9 @@ class Cluster:
         self.runtime = SimRuntime(seed, self.recorder, {"watchLatency": {"uniform": {"min": 0.0005, "max": 0.05}}})
         self.clock = self.runtime.clock
         self.writer = clients.Client(self.runtime.env("writer"))
-        self.watcher = clients.Client(self.runtime.env("watcher"))
+        lists = ("k8s-59848",) if seed % 2 else ()
+        self.watcher: clients.Client = variants.choose(clients.Client, lists)(self.runtime.env("watcher"))
+        """Its informers list, or begin with a watch."""
 
     def play(self, main: Callable[[Cluster], Coroutine[Any, Any, Any]], **config: Any) -> Any:
         async def play() -> Any:
@@ -164,11 +167,10 @@ def test_a_revision_that_the_server_has_forgotten() -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_happens_the_view_agrees_in_the_end(seed: int) -> None:
     async def main(cluster: Cluster) -> None:
+        await cluster.clock.sleep(0.01)  # the informer begins late
         random = cluster.runtime.env("writer").random
         mirror = Mirror()
-        informer = informers.Informer(
-            cluster.watcher, "pods", label_selector="color in (red,green)", handler=mirror, from_cache=seed % 2 == 0
-        )
+        informer = informers.Informer(cluster.watcher, "pods", label_selector="color in (red,green)", handler=mirror)
         await informer.synced()
         cuts = 0
         for _ in range(60):
@@ -204,3 +206,40 @@ async def _change(cluster: Cluster, random: Any) -> None:
             await writer.patch("pods", name, "default", {"metadata": {"labels": dict(color)}})
         case _:
             await writer.delete("pods", name, "default")
+
+
+def test_an_informer_that_begins_late_sees_no_part_of_the_state() -> None:
+    """``watchList`` of client-go's reflector: the store is empty, then whole, and nothing is listed."""
+
+    async def main(cluster: Cluster) -> None:
+        for n in range(20):
+            await cluster.writer.create(_pod(f"p{n}"))
+        seen: list[int] = []
+        handler: informers.Callbacks[Any] = informers.Callbacks(lambda pod: seen.append(len(informer.store)))
+        informer: informers.Informer[Any] = informers.Informer(cluster.watcher, "pods", handler=handler)
+        await informer.synced()
+        assert seen == list(range(1, 21))
+        await cluster.writer.delete("pods", "p3", "default")
+        await _agree(cluster, informer)
+
+    cluster = Cluster(2)
+    cluster.play(main)
+    assert [data["objects"] for data in cluster.recorder.of("watch.listed", "watcher")] == [20]
+    assert not cluster.recorder.of("client.listed", "watcher")
+
+
+def test_a_state_that_is_cut_off_comes_again() -> None:
+    async def main(cluster: Cluster) -> None:
+        for n in range(5):
+            await cluster.writer.create(_pod(f"p{n}"))
+        informer: informers.Informer[Any] = informers.Informer(cluster.watcher, "pods")
+        informer.start()
+        await cluster.runtime.partition("cut", ["watcher"], ["apiserver/0"])
+        await cluster.clock.sleep(5)
+        await cluster.writer.delete("pods", "p3", "default")
+        assert not informer.store
+        await cluster.runtime.heal("cut")
+        await informer.synced()
+        assert len(informer.store) == 4
+
+    Cluster(2).play(main)

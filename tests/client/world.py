@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from kemu.emulated import variants
 from kemu.emulated.client import clients
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
@@ -22,7 +23,8 @@ class World:
         self.runtime = SimRuntime(seed, lambda *event: self.log.append(event), {})
         self.env = self.runtime.env("user")
         self.clock = self.env.clock
-        self.client = clients.Client(self.env, "apiserver/0")
+        self.client: clients.Client = variants.choose(clients.Client, ("k8s-59848",))(self.env, "apiserver/0")
+        """Its informers list: a fake API server streams no lists."""
 
     def play(self, main: Callable[[World], Coroutine[Any, Any, Any]]) -> Any:
         async def play() -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.emulated.controllers.workloads import replica_sets
+from kemu.emulated.controllers.workloads import expectations, replica_sets
 from kemu.emulated.controllers.workloads.daemon import daemon_sets
 from kemu.emulated.controllers.workloads.deployments import revisions, rollouts
 from kemu.emulated.controllers.workloads.stateful import stateful_sets
@@ -68,6 +68,11 @@ def test_replica_sets_that_rank_only_by_pods_of_replica_sets_are_caught(monkeypa
 
     monkeypatch.setattr(replica_sets.ReplicaSetController, "_related", of_nobody_else)
     assert do_all_disagree("replica-sets", "s102-00049", "s104-00117")
+
+
+def test_a_controller_that_does_not_read_its_writes_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expectations.Writes, "check", lambda self, owner: None)
+    assert judged("stale", 10).disagreements
 
 
 def test_an_adopted_pod_that_counts_after_its_deletion_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

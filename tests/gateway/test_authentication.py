@@ -163,6 +163,16 @@ async def test_a_certificate_counts_before_a_token() -> None:
     assert found == User("bob", ("ops", identities.AUTHENTICATED))
 
 
+def test_a_certificate_may_tell_the_uid() -> None:
+    """``parseUIDFromCert``: one, and not empty."""
+    uid = (("1.3.6.1.4.1.57683.2", "u-1"),)
+    subject = ((("commonName", "bob"),), uid)
+    assert authenticators.of_certificate({"subject": subject}) == User("bob", (identities.AUTHENTICATED,), "u-1")
+    for more in (uid, (("1.3.6.1.4.1.57683.2", ""),)):
+        with pytest.raises(errors.Unauthorized):
+            authenticators.of_certificate({"subject": (*subject, more)})
+
+
 async def test_what_the_authority_signs_is_accepted_on_both_sides(tmp_path: Path) -> None:
     authority = certificates.Authority.load(certificates.Authority.make().pair)
     shown: list[Any] = []

@@ -35,6 +35,32 @@ def test_a_gateway_without_its_server_lives_but_is_not_ready() -> None:
     gateway_cluster.run(main)
 
 
+def test_statusz_tells_of_the_server() -> None:
+    """As kube-apiserver v1.36.3 answers, but for its Go version and ``/flagz``."""
+
+    async def main(cluster: Cluster) -> None:
+        found = await cluster.http.get("/statusz")
+        assert found.headers["content-type"] == "text/plain; charset=utf-8"
+        assert found.text.startswith("\napiserver statusz\nWarning: This endpoint is not meant to be machine parseable")
+        assert found.text.endswith("Paths: /healthz /livez /metrics /readyz /statusz /version\n")
+        form = "application/json;v=v1beta1;g=config.k8s.io;as=Statusz"
+        found = await cluster.http.get("/statusz", headers={"accept": form})
+        assert found.headers["content-type"] == "application/json;g=config.k8s.io;v=v1beta1;as=Statusz"
+        told = found.json()
+        assert (told["kind"], told["apiVersion"], told["binaryVersion"]) == ("Statusz", "config.k8s.io/v1beta1", "1.36")
+        assert list(told) == [
+            "kind", "apiVersion", "metadata", "startTime", "uptimeSeconds", "goVersion", "binaryVersion",
+            "emulationVersion", "paths",
+        ]  # fmt: skip
+        found = await cluster.http.get("/statusz", headers={"accept": "application/json"})
+        assert found.status_code == 406
+        assert found.json()["message"] == (
+            "only the following media types are accepted: application/json, application/yaml, text/plain"
+        )
+
+    gateway_cluster.run(main)
+
+
 def test_checks_as_metrics() -> None:
     async def main(cluster: Cluster) -> None:
         text = (await cluster.http.get("/metrics/slis")).text

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kemu.emulated.client import informers
 from kemu.emulated.objects import meta
 from kemu.messages.k8s import core_v1_pb2
 from tests.kubelet.cluster import Cluster, pod
@@ -252,3 +253,75 @@ def test_a_kubelet_takes_over_every_container_as_it_is(cluster: Cluster) -> None
     assert sorted(one["container"] for one in cluster.data("started", "a")) == ["setup", "side", "x", "y"]
     assert [one["container"] for one in cluster.data("started", "b")] == ["setup", "main"]
     assert cluster.told("running") == [(0.0, "running", "a"), (20.0, "running", "b")]
+
+
+def test_one_exit_restarts_all_containers_in_their_order(cluster: Cluster) -> None:
+    """``RestartAllContainers``: without a back-off, from the init containers on (``getContainersToReset``); a condition
+    says that it goes on."""
+    conditions: list[str] = []
+
+    def look(one: core_v1_pb2.Pod) -> None:
+        found = [each for each in one.status.conditions if each.type == "AllContainersRestarting"]
+        conditions.extend(f"{each.status} {each.reason}".strip() for each in found)
+
+    async def main(cluster: Cluster) -> None:
+        one = pod("a", restart="Never")
+        one.metadata.annotations["kemu.dev/run-seconds.main"] = "5"
+        one.metadata.annotations["kemu.dev/exit-code.main"] = "42"
+        one.metadata.annotations["kemu.dev/run-seconds.setup"] = "2"
+        one.spec.initContainers.add(name="setup", image="app")
+        one.spec.containers.add(name="other", image="app")
+        main_container = one.spec.containers[0]
+        main_container.restartPolicy = "Never"
+        rule = main_container.restartPolicyRules.add(action="RestartAllContainers")
+        rule.exitCodes.operator = "In"
+        rule.exitCodes.values.append(42)
+        watch: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
+            cluster.client, "pods", handler=informers.Callbacks(look, lambda old, new: look(new))
+        )
+        await watch.synced()
+        await cluster.create(one)
+        await cluster.at(8)
+        found = await cluster.get("a")
+        assert found is not None
+        assert found.status.phase == "Running"
+        (setup,), (first, other) = found.status.initContainerStatuses, found.status.containerStatuses
+        assert setup.state.HasField("running")
+        assert [each.restartCount for each in (setup, first, other)] == [1, 1, 1]
+        for each in (first, other):
+            assert each.state.waiting.reason == "RestartingAllContainers"
+            last = each.lastState.terminated
+            assert (last.exitCode, last.reason) == (137, "RestartingAllContainers")
+        initialized = next(each for each in found.status.conditions if each.type == "Initialized")
+        assert initialized.status == "True"
+        await cluster.at(10)
+
+    cluster.play(main)
+    assert [data["container"] for data in cluster.data("started")] == ["setup", "main", "other"] * 2
+    assert list(dict.fromkeys(conditions)) == ["False", "True RestartAllContainersStarted"]
+
+
+def test_a_pod_that_needs_what_the_kubelet_lacks_is_refused(cluster: Cluster) -> None:
+    """``declaredFeaturesAdmitHandler``; the Node says what the kubelet has."""
+
+    async def main(cluster: Cluster) -> None:
+        one = pod("a", restart="Never")
+        container = one.spec.containers[0]
+        container.restartPolicy = "Never"
+        container.restartPolicyRules.add(action="RestartAllContainers").exitCodes.operator = "NotIn"
+        await cluster.create(one)
+        await cluster.at(2)
+        found = await cluster.get("a")
+        assert found is not None
+        assert (found.status.phase, found.status.reason) == ("Failed", "PodFeatureUnsupported")
+        assert found.status.message == (
+            "Pod was rejected: Pod requires node features that are not available: RestartAllContainersOnContainerExits"
+        )
+        features = (await cluster.client.get("nodes", "n1")).status.declaredFeatures
+        assert list(features) == [
+            "ExtendWebSocketsToKubelet",
+            "InPlacePodLevelResourcesVerticalScaling",
+            "InPlacePodVerticalScalingInitContainers",
+        ]
+
+    cluster.play(main, kubelet={"featureGates": {"RestartAllContainersOnContainerExits": False}})

@@ -317,3 +317,55 @@ def test_what_a_resize_may_change(cluster: Cluster, patch: dict[str, Any], text:
         assert found.metadata.generation == 1 + ("resources" in patch)
 
     cluster.play(main)
+
+
+def _pod_level(cpu: str) -> dict[str, Any]:
+    return {"spec": {"resources": {"requests": {"cpu": cpu}}}}
+
+
+def test_the_resources_of_a_pod_are_resized(cluster: Cluster) -> None:
+    """InPlacePodLevelResourcesVerticalScaling."""
+
+    async def main(cluster: Cluster) -> None:
+        one = pod("a", cpu="")
+        one.spec.resources.requests["cpu"].string = "1"
+        await cluster.create(one)
+        await cluster.at(5)
+        await cluster.client.patch("pods", "a", "default", _pod_level("3"), "resize", "strategic")
+        await cluster.at(10)
+        found = await cluster.get("a")
+        assert found is not None
+        assert conditions(found) == {}
+        assert found.status.resources.requests["cpu"].string == "3"
+        assert found.status.allocatedResources["cpu"].string == "3"
+        await cluster.create(pod("b", cpu="2"))
+        await cluster.at(15)
+        assert await cluster.phase("b") == "Failed"
+
+    cluster.play(main)
+
+
+def test_a_resize_that_the_kubelet_cannot_carry_out_is_refused(cluster: Cluster) -> None:
+    """``NodeDeclaredFeatureValidator``."""
+
+    async def main(cluster: Cluster) -> None:
+        one = pod("a", cpu="")
+        one.spec.resources.requests["cpu"].string = "1"
+        elsewhere = pod("b", cpu="", on="nosuch")
+        elsewhere.spec.resources.requests["cpu"].string = "1"
+        await cluster.create(one, elsewhere)
+        await cluster.at(5)
+        refusals = {}
+        for name in "ab":
+            with pytest.raises(errors.Forbidden) as refused:
+                await cluster.client.patch("pods", name, "default", _pod_level("3"), "resize", "strategic")
+            refusals[name] = refused.value.message
+        assert refusals == {
+            "a": (
+                'pods "a" is forbidden: pod update requires features InPlacePodLevelResourcesVerticalScaling which '
+                'are not available on node "n1"'
+            ),
+            "b": 'pods "b" is forbidden: node "nosuch" not found',
+        }
+
+    cluster.play(main, kubelet={"featureGates": {"InPlacePodLevelResourcesVerticalScaling": False}})

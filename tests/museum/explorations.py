@@ -90,7 +90,7 @@ PREFERRED = {
     },
     "containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}],
 }
-NEWEST = {"fixes": ["k8s-59848"]}
+NEWEST = {"informers": "watchList"}
 """Whoever restarts reads the newest state: a scheduler that reads an old one forgets what it has bound, too."""
 NO_WAY_ROUND = ("seeds", "pos", "walk", "observe-late", "uniform")
 """Crashes break these claims, too, whatever the bug."""
@@ -102,8 +102,8 @@ def subjects() -> dict[int, Subject]:
     return {
         117: Subject("races/two-gangs", {POST_FILTER: False}, "red-succeeds", ("seeds",)),
         59848: Subject(
-            "races/evictions-at-once", {"apiServers.replicas": 2}, "no-name-runs-twice", ("stale",),
-            {"apiServers.replicas": 2, "fixes": ["k8s-59848"]},
+            "races/evictions-at-once", {"apiServers.replicas": 2, "informers": "listWatch"}, "no-name-runs-twice",
+            ("stale",), {"apiServers.replicas": 2},
         ),
         65240: Subject("races/nodes-under-pressure", bugs(65240), "few-agents-are-made", ("seeds",)),
         65257: of_the_piece(65257, "db.count.running", *NO_WAY_ROUND),

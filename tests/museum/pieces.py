@@ -233,7 +233,7 @@ _PIECES = (
         "museum/59848-one-name-runs-twice",
         "a kubelet that restarts lists its pods from a cache that is behind, and starts one that was deleted",
         "{check: no-name-runs-twice}",
-        "`fixes: [k8s-59848]`; open",
+        "`informers: watchList`; on by default since v1.35",
     ),
     Piece(
         91601,
@@ -254,7 +254,7 @@ _PIECES = (
         "museum/129795-expectations-expire",
         "a ReplicaSet creates its pods twice, as its watch is more than five minutes behind",
         "{counter: pods_created, equals: 3}",
-        "`fixes: [k8s-129795]`; in v1.36",
+        "`bugs: []`; fixed in v1.36",
     ),
     Piece(
         131867,

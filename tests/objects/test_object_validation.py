@@ -83,6 +83,7 @@ def test_a_good_pod_passes() -> None:
     assert kinds.validate_create(object_with(POD)) == []
 
 
+RESTARTS_ALL = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [1]}}
 C = "spec.containers[0]"
 REQUESTS = "spec__containers__0__resources__requests"
 AFFINITY = "spec__affinity__nodeAffinity__requiredDuringSchedulingIgnoredDuringExecution__nodeSelectorTerms"
@@ -153,6 +154,37 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
                     "restartPolicy=Always"
                 )
             ],
+        ),
+        (
+            {"spec__containers__0__restartPolicyRules": [RESTARTS_ALL]},
+            [f"{C}.restartPolicy: Required value: must specify restartPolicy when restart rules are used"],
+        ),
+        (
+            {
+                "spec__containers__0__restartPolicy": "Never",
+                "spec__containers__0__restartPolicyRules": [
+                    {"action": "Stop", "exitCodes": {"operator": "Xn", "values": [1]}},
+                    {"action": "Restart"},
+                ],
+            },
+            [
+                (
+                    f'{C}.restartPolicyRules[0].action: Unsupported value: "Stop": supported values: "Restart", '
+                    '"RestartAllContainers"'
+                ),
+                (
+                    f'{C}.restartPolicyRules[0].exitCodes.operator: Unsupported value: "Xn": supported values: '
+                    '"In", "NotIn"'
+                ),
+                f"{C}.restartPolicyRules[1].exitCodes: Required value: must be specified",
+            ],
+        ),
+        (
+            {
+                "spec__containers__0__restartPolicy": "Never",
+                "spec__containers__0__restartPolicyRules": [RESTARTS_ALL] * 21,
+            },
+            [f"{C}.restartPolicyRules: Too many: 21: must have at most 20 items"],
         ),
         (
             {"spec__containers__0__imagePullPolicy": "Sometimes"},
@@ -900,3 +932,23 @@ def test_enums_that_checks_name_are_in_the_table() -> None:
     ]
     assert len(named) > 10
     assert [name for name in named if not go_types.values(name)] == []
+
+
+def test_features_that_a_node_declares_are_names_in_order() -> None:
+    """As kube-apiserver v1.36.3 answered."""
+    status = {"declaredFeatures": ["b", "A-B", "Zed", "Abc", "Abc"]}
+    node = convert.from_json(core_v1_pb2.Node, {"metadata": {"name": "n"}, "status": status})
+    camel = (
+        "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or "
+        "MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+    )
+    order = "list must be sorted alphabetically"
+    found: list[Cause] = []
+    core._check_node_status(node, node, found)
+    assert [f"{one.field}: {one.message}" for one in found] == [
+        f'status.declaredFeatures[0]: Invalid value: "b": invalid feature name "b": {camel}',
+        f'status.declaredFeatures[1]: Invalid value: "A-B": {order}',
+        f'status.declaredFeatures[1]: Invalid value: "A-B": invalid feature name "A-B": {camel}',
+        f'status.declaredFeatures[3]: Invalid value: "Abc": {order}',
+        'status.declaredFeatures[4]: Duplicate value: "Abc"',
+    ]

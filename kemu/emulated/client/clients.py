@@ -74,8 +74,9 @@ class Client:
     __slots__ = ("_session", "env", "servers", "shares", "watches")
     relists: ClassVar[bool] = True
     """Whether its informers list again when their watch cannot be resumed."""
-    lists_from_cache: ClassVar[bool] = True
-    """Whether the first list of an informer may show the past (``resourceVersion: "0"``)."""
+    streams_lists: ClassVar[bool] = True
+    """Whether its informers begin with a watch that brings the newest state (WatchListClient); False: with a list,
+    which may show the past (``resourceVersion: "0"``)."""
 
     def __init__(
         self,

@@ -116,14 +116,60 @@ class _Sparing(dict[str, K]):
         return ((key, self[key]) for key in self)
 
 
+class _State:
+    """The state with which a watch begins, until it is complete: the subscriber in the place of its informer."""
+
+    begins = True
+
+    def __init__(self, informer: Informer[Any]) -> None:
+        self._informer = informer
+        self.resource, self.namespace = informer.resource, informer.namespace
+        self.label_selector, self.field_selector = informer.label_selector, informer.field_selector
+        self._revision = 0
+        self._items: dict[str, tuple[Any, bytes]] = {}
+        """By key: the object, and its bytes."""
+
+    @property
+    def revision(self) -> int:
+        return self._revision
+
+    @revision.setter
+    def revision(self, revision: int) -> None:
+        """A new stream: from the beginning."""
+        self._revision = revision
+        self._items.clear()
+
+    def receive(self, event: api_pb2.WatchEvent, *, alone: bool = False) -> bool:
+        kind = event.type
+        if kind < _BOOKMARK:
+            data, obj, key, _, _ = self._informer.see(event)
+            if kind == _DELETED:
+                self._items.pop(key, None)
+            else:
+                self._items[key] = obj, data
+        elif kind != _BOOKMARK:
+            self._informer.cannot_begin(event.error)
+        elif event.object:
+            items = [obj for obj, _ in self._items.values()]
+            self._informer.fill(self, items, [data for _, data in self._items.values()], event.resource_version)
+        return False
+
+    def end_batch(self) -> None:
+        pass
+
+
 class Informer(Generic[K]):
     """Without a ``handler`` only the store is kept.
 
-    ``from_cache``: the first list may come from the API server's watch cache, however stale (``resourceVersion=0``), as
-    with client-go's reflectors without the feature gate WatchListClient. A list after ``Expired`` is always consistent.
+    An informer begins with a watch that brings the state first, not older than the store was when it asked, as
+    client-go's reflectors do with the feature gate WatchListClient; no part of it is seen before it is complete.
+    Before the clock starts, when all caches are new, and for a client that does not stream lists, a list comes first:
+    from the API server's watch cache, however stale (``resourceVersion=0``), and after ``Expired`` a consistent one in
+    pages.
     ``compact``: the store keeps bytes, which take a tenth of the memory of parsed objects; for those rarely looked at.
     """
 
+    begins = False
     __slots__ = (
         "_backoff",
         "_client",
@@ -136,6 +182,7 @@ class Informer(Generic[K]):
         "_shares",
         "_started",
         "_stopped",
+        "_streams",
         "_unlogged",
         "_version",
         "_waiters",
@@ -158,7 +205,6 @@ class Informer(Generic[K]):
         label_selector: str = "",
         field_selector: str = "",
         handler: Handler[K] | None = None,
-        from_cache: bool = True,
         compact: bool = False,
         namespaced: bool = True,
     ) -> None:
@@ -183,7 +229,8 @@ class Informer(Generic[K]):
         self._see = client.seer(message)
         self._shares = client.shares
         self._namespaced = row.namespaced
-        self._version = "0" if from_cache and client.lists_from_cache else ""
+        self._streams = client.streams_lists
+        self._version = "0"
         self._watch_id = 0
         self.id = intern(f"{resource}#0")
         """Names the present watch in the run log; a new list begins a new one."""
@@ -239,7 +286,36 @@ class Informer(Generic[K]):
 
     def _spawn_list(self) -> None:
         self._begin_watch()
-        self._client.env.spawn(self._list(), f"list {self.id}")
+        if self._streams and self._client.env.clock.now_ns():
+            self._client.watches.start(self._watch_id, _State(self))
+        else:
+            self._client.env.spawn(self._list(), f"list {self.id}")
+
+    def see(self, event: api_pb2.WatchEvent) -> shared_objects.Seen:
+        """What an event shows."""
+        return self._see(event.resource_version, event.object)
+
+    def fill(self, state: _State, items: list[K], listed: list[bytes], revision: int) -> None:
+        """The state is complete; its watch goes on as this informer's. ``listed``: the bytes of the items."""
+        self._backoff = None
+        digest = sessions.digest_of(self._message, listed, cast(list[KubernetesObject], items))
+        self._listed(revision, len(items), digest)
+        self._client.watches.interpose(state, self)
+        self._replace(items)
+        self._set_synced()
+
+    def cannot_begin(self, status: bytes) -> None:
+        """The server ends a watch before its state is complete."""
+        error = sessions.error_of(status) if status else None
+        if isinstance(error, errors.NotFound) and custom_kinds.is_custom(self.resource):
+            # As in _list.
+            self._client.watches.stop(self._watch_id, ended=True)
+            self._stopped = True
+            self._set_synced()
+        elif error is None or isinstance(error, errors.Gone):
+            self._client.watches.restart(self._watch_id)
+        else:
+            self._on_error(status)
 
     async def _list(self) -> None:
         while True:
@@ -264,6 +340,10 @@ class Informer(Generic[K]):
 
     def _watch(self, revision: int, objects: int, digest: int | None) -> None:
         """The store is about to hold the collection as of ``revision``: ask for what comes after."""
+        self._listed(revision, objects, digest)
+        self._client.watches.start(self._watch_id, self)
+
+    def _listed(self, revision: int, objects: int, digest: int | None) -> None:
         self.revision = revision
         self._client.env.log(
             WatchListed(
@@ -277,7 +357,6 @@ class Informer(Generic[K]):
                 digest=digest,
             ),
         )
-        self._client.watches.start(self._watch_id, self)
 
     def _set_synced(self) -> None:
         waiters, self._waiters = self._waiters, None

@@ -143,7 +143,8 @@ def _patience(
     return {**dict(before), **dict.fromkeys(kinds, patience_ns)}
 
 
-def _digest(message: type[Message], listed: list[bytes], items: list[KubernetesObject]) -> int:
+def digest_of(message: type[Message], listed: list[bytes], items: list[KubernetesObject]) -> int:
+    """The digest of a list, from its items as bytes and as messages."""
     if message in _STANDING:
         total = sum(
             wires.standing_digest(item.metadata.name, item.metadata.resourceVersion)
@@ -439,7 +440,7 @@ class Session:
                 else:
                     answer = message.FromString(wire)
                     version = answer.metadata.resourceVersion
-                    self._log_get(pending, version, _digest(message, [wire], [answer]))
+                    self._log_get(pending, version, digest_of(message, [wire], [answer]))
             elif which == "list":
                 page = reply.list
                 listed = page.items[:]
@@ -447,7 +448,7 @@ class Session:
                     items = shared_objects.OBJECTS.parse_list(message, listed)
                 else:
                     items = [message.FromString(item) for item in listed]
-                digest = _digest(message, listed, items)
+                digest = digest_of(message, listed, items)
                 answer = ListResult(items, page.resource_version, getattr(page, "continue"), digest)
                 if pending.call.WhichOneof("request") == "list":
                     self._log_list(pending, answer)

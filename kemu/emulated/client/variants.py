@@ -25,11 +25,11 @@ class _NeverRelists(Client):
 
 
 @replaces(Client, "k8s-59848")
-class _ListsFromStore(Client):
-    """The first list of an informer is as new as the store."""
+class _Lists(Client):
+    """An informer begins with a list, at first from any cache."""
 
     __slots__ = ()
-    lists_from_cache: ClassVar[bool] = False
+    streams_lists: ClassVar[bool] = False
 
 
 @replaces(Watches, "watch-resume")

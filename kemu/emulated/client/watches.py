@@ -22,6 +22,8 @@ class Subscriber(Protocol):
     field_selector: str
     revision: int
     """All changes up to this one have been received: a new stream continues after it."""
+    begins: bool
+    """It has nothing yet: a new stream brings it the newest state."""
 
     def receive(self, event: api_pb2.WatchEvent, *, alone: bool = False) -> bool:
         """Returns whether it is the first one of a batch, so that :meth:`end_batch` shall follow. ``alone``: it is the
@@ -71,6 +73,12 @@ class Watches:
             self._outgoing.append(request)
             self._stream.wake()
 
+    def interpose(self, subscriber: Subscriber, between: Subscriber) -> None:
+        """``between`` receives the events of ``subscriber``'s watch in its place."""
+        for watch_id, known in self._subscribers.items():
+            if known is subscriber:
+                self._subscribers[watch_id] = between
+
     # --- called by the stream ----------------------------------------------------------------------------------------
 
     def is_wanted(self) -> bool:
@@ -113,6 +121,11 @@ def _create(watch_id: int, subscriber: Subscriber) -> api_pb2.WatchRequest:
     create.resource.namespace = subscriber.namespace
     create.label_selector = subscriber.label_selector
     create.field_selector = subscriber.field_selector
-    create.resource_version = str(subscriber.revision)
     create.allow_bookmarks = True
+    if subscriber.begins:
+        subscriber.revision = 0
+        create.send_initial_events = True
+        create.resource_version_match = "NotOlderThan"
+    else:
+        create.resource_version = str(subscriber.revision)
     return request

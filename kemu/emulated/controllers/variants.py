@@ -4,26 +4,19 @@ TaintQueue             how fast lost nodes are tainted
 Expectations           whether a controller waits for what its watch has still to show
 DaemonSetController    when a failed pod is replaced
 DisruptionController   what follows a conflict
-ReplicaSetController   whether it reads what it has written
+Writes                 whether a controller reads what it has written
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from kemu import errors
-from kemu.emulated.controllers import controllers
 from kemu.emulated.controllers.disruption import DisruptionController
 from kemu.emulated.controllers.jobs import contexts
 from kemu.emulated.controllers.taint_queues import TaintQueue
 from kemu.emulated.controllers.workloads import expectations
 from kemu.emulated.controllers.workloads.daemon.daemon_sets import DaemonSetController
-from kemu.emulated.controllers.workloads.replica_sets import ReplicaSetController
 from kemu.emulated.variants import replaces
-from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, policy_v1_pb2
-from kemu.messages.k8s.objects import KubernetesObject
-from kemu.runtime.env import Env
+from kemu.messages.k8s import apps_v1_pb2, policy_v1_pb2
 
 
 @replaces(TaintQueue, "node-eviction-rate")
@@ -40,6 +33,14 @@ class _ExpectsNothing(expectations.Expectations):
 
     def are_met(self, owner: str) -> bool:
         return True
+
+
+@replaces(expectations.Writes, "controller-expectations")
+class _ReadsWhatThereIs(expectations.Writes):
+    """For workloads: nor does a controller wait until it reads what it wrote."""
+
+    def check(self, owner: str) -> None:
+        pass
 
 
 @replaces(contexts.Expectations, "controller-expectations")
@@ -71,28 +72,9 @@ class _Insists(DisruptionController):
             await self.client.update_status(latest)
 
 
-@replaces(ReplicaSetController, "k8s-129795")
-class _ReadsItsWrites(ReplicaSetController):
-    """No sync begins before the informers show what the last one has written, however long that takes."""
+@replaces(expectations.Writes, "k8s-129795")
+class _TrustsItsExpectations(expectations.Writes):
+    """For workloads: a sync begins whatever the informers show."""
 
-    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
-        super().__init__(env, config)
-        self._writes = expectations.Writes()
-
-    async def reconcile(self, key: str) -> None:
-        self._writes.check(key, {"pods": self.pods.revision, self.resource: self.owners.revision})
-        await super().reconcile(key)
-
-    def created(self, owner: apps_v1_pb2.ReplicaSet, pod: core_v1_pb2.Pod) -> None:
-        self._writes.wrote(controllers.key_of(owner), "pods", pod)
-        super().created(owner, pod)
-
-    async def report(self, owner: apps_v1_pb2.ReplicaSet, *status: Any, **more: Any) -> KubernetesObject | None:
-        written = await super().report(owner, *status, **more)
-        if written is not None:
-            self._writes.wrote(controllers.key_of(owner), self.resource, written)
-        return written
-
-    def forget(self, owner: apps_v1_pb2.ReplicaSet) -> None:
-        self._writes.forget(controllers.key_of(owner))
-        super().forget(owner)
+    def check(self, owner: str) -> None:
+        pass

@@ -12,6 +12,7 @@
     flows        the flow schema of a request
     issuers      who signs: certificates that were asked for, tokens in secrets
     monitoring   health and metrics
+    statuses     /statusz
     requests/    what is asked: path, query, media types, body
     answers/     what is answered: objects in JSON, YAML and protobuf, lists, refusals
     verbs/       one module for each group of verbs: from a request to calls of the gRPC service and back

@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 
-from kemu.emulated.gateway import custom, discoveries, flows, monitoring
+from kemu.emulated.gateway import custom, discoveries, flows, monitoring, statuses
 from kemu.emulated.gateway.answers import refusals, responses
 from kemu.emulated.gateway.answers.representations import Representations
 from kemu.emulated.gateway.answers.responses import Response
@@ -52,7 +52,7 @@ from kemu.errors import (
 )
 from kemu.messages.k8s import apiregistration_v1_pb2
 from kemu.messages.v1 import api_pb2
-from kemu.runtime.env import Channel, Clock
+from kemu.runtime.env import SECOND_NS, Channel, Clock
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +71,7 @@ class Gateway:
 
     def __init__(self, dial: Callable[[str], Channel], clock: Clock, settings: Settings) -> None:
         self._clock = clock
+        self._began_s = clock.unix_ns() // SECOND_NS
         self._settings = settings
         self._backends = Backends(dial, settings.apiservers)
         self._representations = Representations(settings.cache_bytes, clock)
@@ -142,6 +143,9 @@ class Gateway:
             await backend.require_path(request.user, info.verb, request.path)
             if request.path == "/metrics":
                 return self._metrics.response(self._streams.count(), self._flows.seats)
+            if request.path == statuses.PATH:
+                now_s = self._clock.unix_ns() // SECOND_NS
+                return statuses.response(request.headers.get("accept", ""), self._began_s, now_s)
             if request.path == "/metrics/slis":
                 return await monitoring.indicators(self._backends)
             if self._settings.accounts is not None and (found := discoveries.issuer(request, self._settings.accounts)):

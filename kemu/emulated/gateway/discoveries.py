@@ -23,6 +23,7 @@ from kemu.emulated.gateway.requests import negotiation
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.paths import Path
 
+GO, MINOR = "go1.26", "1.36"
 VERSION = {
     "major": "1",
     "minor": "36",
@@ -34,7 +35,7 @@ VERSION = {
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "2026-01-01T00:00:00Z",
-    "goVersion": "go1.26",
+    "goVersion": GO,
     "compiler": "gc",
     "platform": "linux/amd64",
 }
@@ -114,7 +115,16 @@ def _legacy(path: str, of_custom: tuple[Version, ...], removed_betas: bool) -> b
     found: dict[str, Any] | None = None
     if path == "":
         found = {
-            "paths": [*legacy.paths(served), "/healthz", "/livez", "/metrics", openapi.ROOT, "/readyz", "/version"]
+            "paths": [
+                *legacy.paths(served),
+                "/healthz",
+                "/livez",
+                "/metrics",
+                openapi.ROOT,
+                "/readyz",
+                "/statusz",
+                "/version",
+            ]
         }
     elif path == "/apis":
         found = legacy.groups(served)

@@ -22,6 +22,7 @@ from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.settings.references import References
 from kemu.emulated.kubelet.sync import life_events, pod_workers, static_pods, status_managers
 from kemu.emulated.kubelet.volumes import managers, references
+from kemu.emulated.objects.pods import declared_features
 from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
@@ -101,6 +102,9 @@ class Parts:
             pressures=pressures_of,
             programs=residents.Programs(_allocatable(wanted)) if config.get("programs") else None,
         )
+        declared = settings.configuration.feature_gates.declared
+        if len(declared) < len(declared_features.KUBELET):
+            self.pods.arrivals.features = declared
         self.static_pods = static_pods.StaticPods(env, client, config.get("staticPods", ()), self.pods)
         self.shutdowns = shutdowns.Shutdowns(
             env, settings.configuration.shutdown, node.wanted, recorder, self.pods, self._close

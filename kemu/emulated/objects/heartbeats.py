@@ -148,6 +148,10 @@ def report(node: core_v1_pb2.Node, seen: int) -> None:
             meta.set_time(time, max(meta.unix_ns(time), seen))
 
 
+PLURALS = ("leases", "nodes")
+"""Kinds of the objects that may state heartbeats."""
+
+
 def show(message: type[Any], wire: bytes, now: int) -> bytes:
     """A serialised Lease or Node, changed as its heartbeats up to ``now`` would have changed it."""
     if MARK not in wire:

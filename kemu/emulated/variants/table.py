@@ -182,7 +182,10 @@ ALL = (
         (
             "controller-expectations",
             "A ReplicaSet controller does not act again before its watch has shown what it did last.",
-            "`pkg/controller`: `ControllerExpectations.SatisfiedExpectations`",
+            (
+                "`pkg/controller`: `ControllerExpectations.SatisfiedExpectations`; `pkg/controller/util/consistency`: "
+                "`RealConsistencyStore.EnsureReady`"
+            ),
             "races/replica-set-expectations",
         ),
         (
@@ -240,7 +243,23 @@ ALL = (
     ),
     *_rows(
         BUG,
+        CLIENTS,
+        (
+            "k8s-59848",
+            "The first list of an informer may come from a cache that is behind, and show what is long gone.",
+            "the feature gate WatchListClient, on by default since v1.35",
+            "museum/59848-one-name-runs-twice",
+        ),
+    ),
+    *_rows(
+        BUG,
         CONTROLLERS,
+        (
+            "k8s-129795",
+            "A sync begins before the watch has shown what the last one wrote, once expectations are met or expired.",
+            "#137212, v1.36, the feature gates StaleControllerConsistency…",
+            "museum/129795-expectations-expire",
+        ),
         (
             "k8s-65240",
             "A DaemonSet replaces a failed pod at once, however often it fails.",
@@ -321,26 +340,6 @@ ALL = (
             "A preemption that finds its victims gone does not requeue the preemptor, whom no event will wake.",
             "#142294, open",
             "museum/141694-preemptor-that-nothing-wakes",
-        ),
-    ),
-    *_rows(
-        FIX,
-        CONTROLLERS,
-        (
-            "k8s-129795",
-            "No sync begins before the watch has shown what the last one wrote, also after expectations have expired.",
-            "#137212, the feature gate StaleControllerConsistencyReplicaSet, on by default since v1.36",
-            "museum/129795-expectations-expire",
-        ),
-    ),
-    *_rows(
-        FIX,
-        CLIENTS,
-        (
-            "k8s-59848",
-            "The first list of an informer may come from a cache that is behind, and show what is long gone.",
-            "#59848 is open; the feature gate WatchListClient, on by default since v1.35",
-            "museum/59848-one-name-runs-twice",
         ),
     ),
     *_rows(

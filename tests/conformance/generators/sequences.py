@@ -10,18 +10,28 @@ from typing import Any
 
 Json = dict[str, Any]
 
-FAMILIES = ("sampling", "narrowed", "profiles", "batching")
+FAMILIES = ("sampling", "narrowed", "profiles", "batching", "features")
+FEATURES = (
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodVerticalScalingInitContainers",
+    "RestartAllContainersOnContainerExits",
+    "SomethingNew",
+    "UserNamespacesHostNetworkSupport",
+)
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 APPS = ("web", "db", "cache", "job")
 
 
 def case(family: str, seed: int, number: int) -> Json:
     rng = random.Random(f"{family} {seed} {number}")
-    maker = _Batches if family == "batching" else _Maker
+    maker = {"batching": _Batches, "features": _Features}.get(family, _Maker)
     return maker(rng, family).make(f"{family}-s{seed}-{number:05}")
 
 
 class _Maker:
+    sizes: tuple[int, ...] = (40, 99, 100, 101, 120, 150, 200, 260, 330)
+    """Numbers of nodes. Some clusters are too small for samples: all nodes are looked at."""
+
     def __init__(self, rng: random.Random, family: str) -> None:
         self.rng = rng
         self.family = family
@@ -29,8 +39,7 @@ class _Maker:
 
     def make(self, name: str) -> Json:
         rng = self.rng
-        # Some clusters are too small for samples: all nodes are looked at.
-        size = rng.choice((40, 99, 100, 101, 120, 150, 200, 260, 330))
+        size = rng.choice(self.sizes)
         zones = [f"zone-{letter}" for letter in "abc"[: rng.randrange(1, 4)]]
         nodes = [self.node(number, zones) for number in range(size)]
         self.nodes = [node["metadata"]["name"] for node in nodes]
@@ -135,6 +144,31 @@ class _Maker:
             field = {"key": "metadata.name", "operator": "In", "values": [rng.choice((*self.nodes, "node-gone"))]}
             terms.append({"matchFields": [field]})
         return {"nodeSelectorTerms": terms}
+
+
+class _Features(_Maker):
+    """Nodes that declare features, and pods that need some."""
+
+    sizes = (4, 12)
+
+    def node(self, number: int, zones: list[str]) -> Json:
+        made = super().node(number, zones)
+        if self.rng.random() < 0.8:
+            made["status"]["declaredFeatures"] = [name for name in FEATURES if self.rng.random() < 0.5]
+        return made
+
+    def pending(self, number: int, template: Json, scheduler: str) -> Json:
+        made = super().pending(number, template, scheduler)
+        rng, spec = self.rng, made["spec"]
+        rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+        if rng.random() < 0.4:
+            spec["containers"][0] |= {"restartPolicy": "Never", "restartPolicyRules": [rule]}
+        elif rng.random() < 0.3:
+            init = {"name": "init", "image": "app:1", "restartPolicy": "Never", "restartPolicyRules": [rule]}
+            spec["initContainers"] = [init]
+        if rng.random() < 0.2:
+            spec |= {"hostNetwork": True, "hostUsers": False}
+        return made
 
 
 _SUFFIX = "DuringSchedulingIgnoredDuringExecution"

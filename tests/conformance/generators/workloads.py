@@ -703,7 +703,31 @@ def _change(draw: random.Random, kind: str, one: Json) -> None:
         one["metadata"].setdefault("annotations", {})["kubernetes.io/change-cause"] = f"cause {draw.randrange(9)}"
 
 
+# Informers that are behind ----------------------------------------------------------------------------------------
+
+
+def _stale(draw: random.Random) -> Json:
+    """What a controller does while its informers do not show what it has written."""
+    kind, sync = draw.choice(
+        [("ReplicaSet", _replica_set_sync), ("StatefulSet", _stateful_set_sync), ("DaemonSet", _daemon_set_sync)]
+    )
+    made = sync(draw)
+    step = made["steps"][0]
+    held = draw.choice([["Pod"], ["Pod"], [step["kind"]], ["Pod", step["kind"]]])
+    if step["kind"] == "ReplicationController":
+        held = ["Pod"]
+    if kind == "StatefulSet" and draw.random() < 0.3:
+        held = [*held, "PersistentVolumeClaim"]
+    steps: list[Json] = [*({"do": "hold", "kind": each} for each in held), step]
+    for _ in range(draw.randrange(1, 4)):
+        steps += [draw.choice([{"do": "pass"}, {"do": "sleep", "seconds": draw.choice([2, 301])}]), step]
+    for each in draw.sample(held, len(held)):
+        steps += [{"do": "release", "kind": each}, step]
+    return {**made, "steps": [*steps, {"do": "pass"}, step, step], "readyS": {"web:0": 0, "web:1": 0, "web:2": 0}}
+
+
 FAMILIES = {
+    "stale": _stale,
     "deployments": _deployment_sync,
     "replica-sets": _replica_set_sync,
     "stateful-sets": _stateful_set_sync,

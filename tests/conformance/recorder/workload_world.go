@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing/synctest"
 	"time"
 	"unsafe"
@@ -18,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -36,17 +38,21 @@ type objectWorld struct {
 	made     int
 	failures int
 	events   []string
+	// held are the resources whose watches show nothing, until the channel is closed.
+	held     map[string]chan struct{}
+	dropped  map[types.UID]string
+	heldLock sync.Mutex
 }
 
 func newObjectWorld(client *fake.Clientset) *objectWorld {
-	w := &objectWorld{tracker: client.Tracker()}
+	w := &objectWorld{tracker: client.Tracker(), held: map[string]chan struct{}{}, dropped: map[types.UID]string{}}
 	client.PrependReactor("*", "*", w.react)
 	client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		inner, err := w.tracker.Watch(action.GetResource(), action.GetNamespace())
 		if err != nil {
 			return true, nil, err
 		}
-		slow := &slowWatch{Interface: inner, events: make(chan watch.Event)}
+		slow := &slowWatch{Interface: inner, events: make(chan watch.Event), world: w, resource: action.GetResource().Resource}
 		go slow.run()
 		return true, slow, nil
 	})
@@ -56,7 +62,9 @@ func newObjectWorld(client *fake.Clientset) *objectWorld {
 // slowWatch shows everything a millisecond late: no sync sees what it has written itself.
 type slowWatch struct {
 	watch.Interface
-	events chan watch.Event
+	events   chan watch.Event
+	world    *objectWorld
+	resource string
 }
 
 const (
@@ -76,17 +84,50 @@ func (s *slowWatch) run() {
 	go func() {
 		defer close(waiting)
 		for event := range s.Interface.ResultChan() {
-			waiting <- timed{event, time.Now().Add(watchLatency)}
+			waiting <- timed{s.world.shown(event), time.Now().Add(watchLatency)}
 		}
 	}()
 	for next := range waiting {
 		time.Sleep(time.Until(next.at))
+		for until := s.world.heldUntil(s.resource); until != nil; until = s.world.heldUntil(s.resource) {
+			<-until
+		}
 		select {
 		case s.events <- next.Event:
 		case <-time.After(time.Minute):
 			// Nobody watches any longer.
 		}
 	}
+}
+
+// hold keeps what watches of a resource have still to show.
+func (w *objectWorld) hold(resource string) {
+	w.heldLock.Lock()
+	defer w.heldLock.Unlock()
+	if w.held[resource] == nil {
+		w.held[resource] = make(chan struct{})
+	}
+}
+
+func (w *objectWorld) release(resource string) {
+	w.heldLock.Lock()
+	defer w.heldLock.Unlock()
+	if w.held[resource] != nil {
+		close(w.held[resource])
+		delete(w.held, resource)
+	}
+}
+
+func (w *objectWorld) releaseAll() {
+	for _, of := range ofTypes {
+		w.release(of.resource.Resource)
+	}
+}
+
+func (w *objectWorld) heldUntil(resource string) chan struct{} {
+	w.heldLock.Lock()
+	defer w.heldLock.Unlock()
+	return w.held[resource]
 }
 
 // settle lets the informers see what was written.
@@ -110,6 +151,32 @@ func (w *objectWorld) happened(event *v1.Event) {
 func (w *objectWorld) stamp(obj metav1.Object) {
 	w.version++
 	obj.SetResourceVersion(strconv.Itoa(w.version))
+}
+
+// drop deletes an object. Watches show the version of the deletion, as those of the API server do.
+func (w *objectWorld) drop(resource schema.GroupVersionResource, namespace, name string) error {
+	old, err := w.tracker.Get(resource, namespace, name)
+	if err != nil {
+		return err
+	}
+	last := old.(metav1.Object)
+	w.version++
+	w.heldLock.Lock()
+	w.dropped[last.GetUID()] = strconv.Itoa(w.version)
+	w.heldLock.Unlock()
+	return w.tracker.Delete(resource, namespace, name)
+}
+
+// shown is an event as watches show it.
+func (w *objectWorld) shown(event watch.Event) watch.Event {
+	if event.Type == watch.Deleted {
+		event.Object = event.Object.DeepCopyObject()
+		last := event.Object.(metav1.Object)
+		w.heldLock.Lock()
+		defer w.heldLock.Unlock()
+		last.SetResourceVersion(w.dropped[last.GetUID()])
+	}
+	return event
 }
 
 // react does what the strategies of pkg/registry do to a write.
@@ -201,7 +268,7 @@ func (w *objectWorld) react(action clienttesting.Action) (bool, runtime.Object, 
 			}
 			return true, nil, nil
 		}
-		return true, nil, w.tracker.Delete(resource, namespace, action.GetName())
+		return true, nil, w.drop(resource, namespace, action.GetName())
 	}
 	return false, nil, nil
 }
@@ -338,7 +405,7 @@ func (w *objectWorld) remove(kind, name string) error {
 	if kind == "Node" {
 		namespace = ""
 	}
-	return w.tracker.Delete(of.resource, namespace, name)
+	return w.drop(of.resource, namespace, name)
 }
 
 // pass is what kubelets do once a second: they run new pods, make those ready that have had the time, and end others.
@@ -350,7 +417,7 @@ func (w *objectWorld) pass(readyS map[string]int64, shutdownS int64) error {
 		case pod.DeletionTimestamp != nil:
 			asked := pod.DeletionTimestamp.Add(-30 * time.Second)
 			if time.Since(asked) >= time.Duration(shutdownS)*time.Second {
-				if err := w.tracker.Delete(podsResource, pod.Namespace, pod.Name); err != nil {
+				if err := w.drop(podsResource, pod.Namespace, pod.Name); err != nil {
 					return err
 				}
 			}

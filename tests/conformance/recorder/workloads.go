@@ -131,8 +131,7 @@ var roundOf = []struct{ kind, resource string }{
 func (q *workloadQuestion) play(parent context.Context) ([]any, error) {
 	ctx, cancel := context.WithCancel(parent)
 	gates := map[string]bool{
-		"StaleControllerConsistencyReplicaSet": false, "StaleControllerConsistencyStatefulSet": false,
-		"StaleControllerConsistencyDaemonSet": false, "MaxUnavailableStatefulSet": q.Gates["MaxUnavailableStatefulSet"],
+		"MaxUnavailableStatefulSet": q.Gates["MaxUnavailableStatefulSet"],
 	}
 	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(gates); err != nil {
 		cancel()
@@ -171,6 +170,7 @@ func (q *workloadQuestion) play(parent context.Context) ([]any, error) {
 	}
 	factory.Start(ctx.Done())
 	defer func() {
+		world.releaseAll()
 		cancel()
 		for _, broadcaster := range broadcasters {
 			broadcaster.Shutdown()
@@ -238,6 +238,10 @@ func (q *workloadQuestion) play(parent context.Context) ([]any, error) {
 			if err := world.remove(step.Kind, step.Name); err != nil {
 				return nil, err
 			}
+		case "hold":
+			world.hold(ofTypes[step.Kind].resource.Resource)
+		case "release":
+			world.release(ofTypes[step.Kind].resource.Resource)
 		case "sleep":
 			time.Sleep(time.Duration(step.Seconds) * time.Second)
 		default:
@@ -265,11 +269,15 @@ func (w *objectWorld) sync(ctx context.Context, controllers *workloadControllers
 	}
 	for name, old := range before {
 		if _, there := after[name]; !there {
-			answer.Changes = append(answer.Changes, map[string]any{"deleted": old["name"], "kind": old["kind"]})
+			gone := old["name"]
+			if isGenerated(old) {
+				gone = old["generated"]
+			}
+			answer.Changes = append(answer.Changes, map[string]any{"deleted": gone, "kind": old["kind"]})
 		}
 	}
 	for _, change := range answer.Changes {
-		if created, ok := change["created"].(map[string]any); ok && created["generated"] != nil && created["name"] != created["labels"].(map[string]any)["statefulset.kubernetes.io/pod-name"] {
+		if created, ok := change["created"].(map[string]any); ok && isGenerated(created) {
 			delete(created, "name")
 		}
 	}
@@ -279,6 +287,12 @@ func (w *objectWorld) sync(ctx context.Context, controllers *workloadControllers
 	}
 	slices.Sort(answer.Events)
 	return answer, nil
+}
+
+// isGenerated says whether the name of an object is chance. StatefulSets name their pods.
+func isGenerated(view map[string]any) bool {
+	labels, _ := view["labels"].(map[string]any)
+	return view["generated"] != nil && view["name"] != labels["statefulset.kubernetes.io/pod-name"]
 }
 
 func text(value any) string {

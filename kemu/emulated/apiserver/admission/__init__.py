@@ -13,6 +13,7 @@
     runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
     identities                     ServiceAccount: a pod has an account that exists, its containers mount a token; off
                                    by default, on in ``kemu up``; always: checks of roles, bindings and certificates
+    node_features                  NodeDeclaredFeatureValidator: updates that the node of a pod cannot carry out
     pod_topologies                 PodTopologyLabels: a pod has the zone and the region of its node
     quotas                         ResourceQuota: what exceeds a quota is refused, what does not is charged
 
@@ -42,6 +43,7 @@ from kemu.emulated.apiserver.admission.identities.service_accounts import Servic
 from kemu.emulated.apiserver.admission.ingresses import DefaultIngressClass
 from kemu.emulated.apiserver.admission.limit_ranges import LimitRanger
 from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
+from kemu.emulated.apiserver.admission.node_features import NodeDeclaredFeatureValidator
 from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
 from kemu.emulated.apiserver.admission.node_taints import TaintNodesByCondition
 from kemu.emulated.apiserver.admission.pod_topologies import PodTopologyLabels
@@ -76,6 +78,7 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "RuntimeClass": RuntimeClass,
     "DefaultIngressClass": DefaultIngressClass,
     "PodTopologyLabels": PodTopologyLabels,
+    "NodeDeclaredFeatureValidator": NodeDeclaredFeatureValidator,
     "ResourceQuota": ResourceQuota,
 }
 """In the order in which they run."""

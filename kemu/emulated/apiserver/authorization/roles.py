@@ -69,7 +69,10 @@ _PATHS = {
     "system:public-info-viewer": (("get",), _HEALTH),
     "system:monitoring": (
         ("get",),
-        ("/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/readyz", "/readyz/*"),
+        (
+            "/flagz", "/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/metrics/slis", "/readyz",
+            "/readyz/*", "/statusz",
+        ),
     ),
 }  # fmt: skip
 """What the roles of a new cluster allow beside resources (``bootstrappolicy.ClusterRoles``)."""

@@ -32,7 +32,6 @@ from kemu.messages.v1 import api_pb2
 SCAN_PAGE = 1_000
 """Keys read at a time where a selector may leave only a few of them."""
 
-_WITH_HEARTBEATS = ("leases", "nodes")
 
 EXPIRED = "The resourceVersion for the provided list is too old."
 INCONSISTENT = (
@@ -188,7 +187,7 @@ class Reader:
 
     def _shown(self, resource: resources.Resource, wires: Sequence[bytes]) -> Sequence[bytes]:
         """With the heartbeats up to now, also where a past revision is read: no client reads heartbeats of the past."""
-        if resource.plural not in _WITH_HEARTBEATS:
+        if resource.plural not in heartbeats.PLURALS:
             if not isinstance(resource, Served) or resource.converter is not None:
                 return wires
             return [resource.show(wire) for wire in wires]

@@ -17,6 +17,7 @@ from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.selections import Selection
 from kemu.emulated.apiserver.watch import buffers
 from kemu.emulated.apiserver.watch.cache import Change, Collection, WatchCache
+from kemu.emulated.objects import heartbeats, resources
 from kemu.errors import ApiError
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2
@@ -260,6 +261,7 @@ class Fanout:
         self._on_cut = on_cut
         self._groups: dict[str, _Group] = {}
         self._parsed = _Parsed()
+        self._clock = clock
         """Of the change that is being dispatched: one for all, since there are so many of them."""
         self._slow: list[Stream] = []
         """Streams that had too much waiting when an event was added."""
@@ -286,7 +288,7 @@ class Fanout:
         cache, collection, selection, stream = self._cache, watcher.collection, watcher.selection, watcher.stream
         count, size = stream.count, stream.waiting_bytes
         if since == 0:
-            show = selection.show
+            show = selection.show or self._with_heartbeats(selection.resource)
             for entry in collection.select(selection):
                 wire = entry.wire if show is None else show(entry.wire)
                 stream.add(watcher.watch_id, _ADDED, entry.revision, wire)
@@ -306,6 +308,13 @@ class Fanout:
         bucket.setdefault(selection, []).append(watcher)
         group.positions[selection.position] = group.positions.get(selection.position, 0) + 1
         self._look()
+
+    def _with_heartbeats(self, resource: resources.Resource) -> Callable[[bytes], bytes] | None:
+        """How objects of a kind that has heartbeats look now, as in lists."""
+        if resource.plural not in heartbeats.PLURALS:
+            return None
+        now = self._clock.unix_ns()
+        return lambda wire: heartbeats.show(resource.message, wire, now)
 
     def stop(self, watcher: Watcher) -> None:
         """No more events for it. What waits in its stream stays there."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.emulated import variants
-from kemu.emulated.client import clients, recorders, workqueues
+from kemu.emulated.client import clients, informers, recorders, workqueues
 from kemu.emulated.controllers.jobs import backoffs, tracking
 from kemu.emulated.controllers.workloads import expectations, losses
 from kemu.runtime.env import SECOND_NS, Clock, Env
@@ -62,7 +62,9 @@ class Context:
         """By key of the Job."""
         self.finished: dict[str, None] = {}
         """UIDs of Jobs that have ended, although the watch does not show it yet (``finishedJobExpectations``)."""
-        self.writes = expectations.Writes()
+        self.read: dict[str, informers.Informer[Any]] = {}
+        """What syncs read, by resource."""
+        self.writes = expectations.Writes(self.read)
         self.losses = losses.Losses()
         self.recorder = recorders.Recorder(
             env, client, "job-controller", env.name.rpartition("/")[2], str(config.get("events", recorders.NOTABLE))

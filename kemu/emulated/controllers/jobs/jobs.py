@@ -7,6 +7,7 @@ that many of them make one sync. Mirrors ``pkg/controller/job``; a sync is in
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -45,6 +46,7 @@ class JobController(controllers.Controller):
         self._pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self.client, "pods", handler=informers.Callbacks(self._pod_added, self._pod_updated, self._pod_deleted)
         )
+        self.context.read.update({"jobs": self._jobs, "pods": self._pods})
         self._owned: dict[str, dict[str, Any]] = {}
         """By UID of the controlling Job: its pods by UID."""
         self._orphans = label_indexes.LabelledObjects()
@@ -224,7 +226,7 @@ class JobController(controllers.Controller):
     async def _sync(self, key: str) -> None:
         """``syncJob``."""
         context = self.context
-        context.writes.check(key, {"jobs": self._jobs.revision, "pods": self._pods.revision})
+        context.writes.check(key)
         shared = self._jobs.store.get(key)
         if shared is None:
             context.expectations.forget(key)
@@ -254,7 +256,8 @@ class JobController(controllers.Controller):
         selector, store = _selector(job), self._pods.store
         owned = list(self._owned.get(job.metadata.uid, {}).values())
         keys = self._orphans.matching(job.metadata.namespace, selector) if len(self._orphans) else []
-        claim = claims.Claims(self.env, self.client, "jobs", "Job", job, finalizer=tracking.FINALIZER)
+        wrote = functools.partial(self.context.writes.wrote, controllers.key_of(job), "pods")
+        claim = claims.Claims(self.env, self.client, "jobs", "Job", job, finalizer=tracking.FINALIZER, wrote=wrote)
         pods = await claim.claim(lambda pod: selector.matches(pod.metadata.labels), owned, [store[key] for key in keys])
         uid = job.metadata.uid
         return [

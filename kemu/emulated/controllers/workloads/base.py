@@ -1,14 +1,15 @@
 """What the controllers of ReplicaSets, ReplicationControllers, StatefulSets and DaemonSets have in common.
 
-Each watches its owners and all pods, and syncs one owner at a time, several owners side by side. While pods that it
-created or deleted for an owner are missing from its watch, it only reports that owner's status
-(:mod:`kemu.emulated.controllers.workloads.expectations`). The pods of an owner that is gone are the garbage
-collector's.
+Each watches its owners and all pods, and syncs one owner at a time, several owners side by side. No sync begins before
+its informers show what the last one wrote, and while pods that it created or deleted for an owner are missing from its
+watch, it only reports that owner's status (:mod:`kemu.emulated.controllers.workloads.expectations`). The pods of an
+owner that is gone are the garbage collector's.
 """
 
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -46,6 +47,10 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
 
     notes_gone: ClassVar[bool] = False
     """Whether the deletion of a pod that is gone already is written down, too."""
+    reads_its_writes: ClassVar[bool] = True
+    """Whether a sync waits for the informers (the feature gates StaleControllerConsistency…)."""
+    waits_for_pods: ClassVar[bool] = True
+    """Whether an owner is only managed when its expectations are met."""
 
     @property
     def api_version(self) -> str:
@@ -65,6 +70,9 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
             handler=informers.Callbacks(lambda pod: self._pod_changed(None, pod), self._pod_changed, self._pod_deleted),
         )
         self.expectations = variants.choose(expectations.Expectations, variants.active(config))(env.clock)
+        self.read: dict[str, informers.Informer[Any]] = {self.resource: self.owners, "pods": self.pods}
+        """What syncs read of what they write, by resource."""
+        self.writes = variants.choose(expectations.Writes, variants.active(config))(self.read)
         self.losses = losses.Losses()
         level = config.get("events", recorders.NOTABLE)
         self.recorder = recorders.Recorder(env, self.client, f"{self.kind.lower()}-controller", "0", level)
@@ -100,9 +108,13 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
     def owner_changed(self, old: W | None, new: W | None) -> None:
         """An owner was added, changed or deleted."""
 
+    def expired(self, owner: W) -> None:
+        """Its expectations were not met in time: what is known of its pods may be wrong."""
+
     def forget(self, owner: W) -> None:
         """An owner is gone."""
         self.expectations.forget(owner.metadata.uid)
+        self.writes.forget(controllers.key_of(owner))
         self.losses.forget(owner.metadata.uid)
 
     def owned(self, owner: W) -> dict[str, core_v1_pb2.Pod]:
@@ -128,7 +140,8 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
         """
         selector = selector_of(owner)
         orphans = [pod for pod in self.orphans(owner, selector) if considers(pod)]
-        claim = claims.Claims(self.env, self.client, self.resource, self.kind, owner)
+        wrote = functools.partial(self.wrote, owner, "pods")
+        claim = claims.Claims(self.env, self.client, self.resource, self.kind, owner, wrote=wrote)
         return await claim.claim(lambda pod: selector.matches(pod.metadata.labels) and fits(pod), owned, orphans)
 
     # --- events of owners --------------------------------------------------------------------------------------------
@@ -246,10 +259,17 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
 
     async def reconcile(self, key: str) -> None:
         """Bring the owner of this key closer to what it wants. Raises ApiError to be called again later."""
+        if self.reads_its_writes:
+            self.writes.check(key)
         owner = self.owners.store.get(key)
         if owner is None:
+            self.writes.forget(key)
             return
-        may_manage = self.expectations.are_met(owner.metadata.uid)
+        uid = owner.metadata.uid
+        waited = self.waits_for_pods and self.expectations.waits(uid)
+        may_manage = not waited or self.expectations.are_met(uid)
+        if waited and may_manage:
+            self.expired(owner)
         if not may_manage:
             # The event may have been missed, during a relist.
             self.queue.add_after(key, expectations.TIMEOUT_S, background=True)
@@ -295,10 +315,16 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
     def created(self, owner: W, pod: core_v1_pb2.Pod) -> None:
         """A pod exists now; the next sync waits until the watch has shown it."""
         uid, key = owner.metadata.uid, controllers.key_of(owner)
+        self.wrote(owner, "pods", pod)
         known = self.owners.store.get(key)
         if pod.metadata.uid not in self.owned(owner) and known is not None and known.metadata.uid == uid:
             self.expectations.expect(uid, pod.metadata.uid, expectations.CREATED)
         self._log_created(owner, pod)
+
+    def wrote(self, owner: W, resource: str, obj: KubernetesObject) -> None:
+        """The next sync of the owner waits until the informer of this resource shows this write."""
+        if self.reads_its_writes:
+            self.writes.wrote(controllers.key_of(owner), resource, obj)
 
     def note_write(self, owner: W, verb: str, pod: core_v1_pb2.Pod, error: errors.ApiError | None) -> None:
         """An Event object for a pod that was created or deleted, or was not (``RealPodControl``)."""
@@ -364,11 +390,9 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
         *,
         observes: bool = True,
         extra: Mapping[str, Any] | None = None,
-    ) -> KubernetesObject | None:
+    ) -> None:
         """Write the owner's status where it has changed. ``conditions``: all that it has now; None: as they are.
-        ``observes``: the owner's generation has been acted upon. ``extra``: fields that have changed.
-
-        Returns the owner as written, if it was."""
+        ``observes``: the owner's generation has been acted upon. ``extra``: fields that have changed."""
         known = owner.status
         status: dict[str, Any] = {name: count for name, count in counts.items() if getattr(known, name) != count}
         if "terminatingReplicas" in counts and not known.HasField("terminatingReplicas"):
@@ -380,14 +404,17 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
             status["conditions"] = conditions
         status.update(extra or {})
         if not status:
-            return None
+            return
+        # All counts, as an update writes them: what is known of the owner may be old.
+        status = {**counts, **status}
         metadata = owner.metadata
         try:
-            return await self.client.patch(
+            written = await self.client.patch(
                 self.resource, metadata.name, metadata.namespace, {"status": status}, "status", uid=metadata.uid
             )
         except (errors.NotFound, errors.Conflict):
-            return None
+            return
+        self.wrote(owner, self.resource, written)
 
 
 def selector_of(owner: Workload) -> selectors.LabelSelector:

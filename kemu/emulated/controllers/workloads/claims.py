@@ -34,15 +34,17 @@ class Claims:
         dependents: str = "pods",
         *,
         finalizer: str = "",
+        wrote: Callable[[KubernetesObject], object] | None = None,
     ) -> None:
         """``resource``, ``kind``: of the owner; ``dependents``: the resource of what belongs to it. ``finalizer``: they
-        get it when they are adopted and lose it when they are released."""
+        get it when they are adopted and lose it when they are released. ``wrote`` is told of each that is adopted."""
         self._env = env
         self._dependents = dependents
         self._client = client
         self._resource = resource
         self._kind = kind
         self._finalizer = finalizer
+        self._wrote = wrote
         self._owner = owner
         self._is_being_deleted = bool(owner.metadata.HasField("deletionTimestamp"))
         self._may_adopt: bool | None = None
@@ -92,19 +94,21 @@ class Claims:
             "blockOwnerDeletion": True,
         }
         try:
-            await self._patch(pod, reference, "finalizers")
+            adopted = await self._patch(pod, reference, "finalizers")
         except errors.NotFound:
             return False
+        if self._wrote is not None:
+            self._wrote(adopted)
         self._log(PodAdopted, pod)
         return True
 
-    async def _patch(self, pod: KubernetesObject, reference: dict[str, Any], finalizers: str) -> None:
+    async def _patch(self, pod: KubernetesObject, reference: dict[str, Any], finalizers: str) -> KubernetesObject:
         """``finalizers``: the key that says what becomes of the finalizer."""
         metadata = pod.metadata
         patch: dict[str, Any] = {"metadata": {"ownerReferences": [reference]}}
         if self._finalizer:
             patch["metadata"][finalizers] = [self._finalizer]
-        await self._client.patch(
+        return await self._client.patch(
             self._dependents, metadata.name, metadata.namespace, patch, type="strategic", uid=metadata.uid
         )
 

@@ -7,8 +7,10 @@ Created pods are tracked by UID, too; Kubernetes counts them, as it does not kno
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from kemu import errors
+from kemu.emulated.client import informers
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Clock
 
@@ -44,6 +46,10 @@ class Expectations:
     def expects_deletion(self, owner: str, pod: str) -> bool:
         return self._pods.get(owner, {}).get(pod) == DELETED
 
+    def waits(self, owner: str) -> bool:
+        """Whether anything is expected still."""
+        return owner in self._pods
+
     def are_met(self, owner: str) -> bool:
         """Forgets those that are too old."""
         if owner not in self._pods:
@@ -62,7 +68,9 @@ class Writes:
     """The newest resource versions that a controller has written for each owner: what it reads must be as new
     (``ConsistencyStore`` of ``pkg/controller/util/consistency``)."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Mapping[str, informers.Informer[Any]]) -> None:
+        """``read``: what the controller reads, by resource."""
+        self._read = read
         self._versions: dict[str, dict[str, int]] = {}
         """By key of the owner, then by resource."""
 
@@ -70,13 +78,16 @@ class Writes:
         versions = self._versions.setdefault(owner, {})
         versions[resource] = max(versions.get(resource, 0), int(obj.metadata.resourceVersion or 0))
 
-    def check(self, owner: str, read: Mapping[str, int]) -> None:
-        """``EnsureReady``. ``read``: how new the caches are, by resource. Raises Conflict."""
-        for resource, version in self._versions.get(owner, {}).items():
-            if version > read[resource]:
+    def check(self, owner: str) -> None:
+        """``EnsureReady``. Raises Conflict: it is too early for a sync."""
+        versions = self._versions.get(owner)
+        if versions is None:
+            return
+        for resource, version in versions.items():
+            read = self._read[resource].revision
+            if version > read:
                 raise errors.Conflict(
-                    f"read version: {read[resource]} is not as new as written version: {version} for group resource "
-                    f"{resource}"
+                    f"read version: {read} is not as new as written version: {version} for group resource {resource}"
                 )
         self.forget(owner)
 

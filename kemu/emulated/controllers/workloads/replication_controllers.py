@@ -12,3 +12,4 @@ class ReplicationController(replica_sets.ReplicaSetController):
     """Factory: ``kemu.emulated.controllers.workloads.replication_controllers:ReplicationController``."""
 
     resource, kind, counts_terminating = "replicationcontrollers", "ReplicationController", False
+    reads_its_writes = False

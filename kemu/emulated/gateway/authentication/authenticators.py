@@ -24,6 +24,8 @@ from kemu.messages.k8s.objects import KubernetesObject
 
 TOKEN_BYTES = 32
 _BEARER = "bearer "
+_UID = "1.3.6.1.4.1.57683.2"
+"""The object identifier of a UID in the subject of a certificate."""
 DIGEST = "kemu.sha256"
 """Key beside those of ``getpeercert``: SHA-256 of the certificate, in hexadecimal."""
 CREDENTIAL = "authentication.kubernetes.io/credential-id"
@@ -165,17 +167,22 @@ def bearer(headers: Mapping[str, str]) -> str:
 
 
 def of_certificate(certificate: Mapping[str, Any]) -> User | None:
-    """The common name is the user, organizations are groups (``x509.CommonNameUserConversion``)."""
-    name, groups = "", list[str]()
+    """The common name is the user, organizations are groups (``x509.CommonNameUserConversion``). Raises
+    :class:`kemu.errors.Unauthorized` for several UIDs, or an empty one."""
+    name, groups, uids = "", list[str](), list[str]()
     for part in certificate.get("subject", ()):
         for key, value in part:
             if key == "commonName":
                 name = value
             elif key == "organizationName":
                 groups.append(value)
+            elif key == _UID:
+                uids.append(value)
     if not name:
         return None
-    user = authenticated(name, groups)
+    if len(uids) > 1 or "" in uids:
+        raise errors.Unauthorized("Unauthorized")
+    user = authenticated(name, groups)._replace(uid="".join(uids))
     digest = certificate.get(DIGEST)
     return user._replace(extra=((CREDENTIAL, (f"X509SHA256={digest}",)),)) if digest else user
 

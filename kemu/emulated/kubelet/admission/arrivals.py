@@ -70,6 +70,8 @@ class Arrivals:
         """Victims are being killed. A real kubelet processes no news meanwhile."""
         self.allocate_devices: Callable[[Any], predicates.Decision | None] = self._allocate_cards
         """The refusal of the device manager, which is asked after the first checks; None: it does not refuse."""
+        self.features: Collection[str] | None = None
+        """What this kubelet declares; None: all that a pod may need."""
         self.closed: predicates.Decision | None = None
         """If set, every pod is refused with this decision."""
         self._env = env
@@ -202,6 +204,8 @@ class Arrivals:
 
     def _decided(self, worker: Worker, decision: predicates.Decision, claim: claims.Claim | None) -> None:
         """On the first of those that wait."""
+        if decision.admitted and self.features is not None:
+            decision = predicates.undeclared(worker.pod, self.features) or decision
         if decision.admitted and self.closed is not None:
             decision = self.closed
         self._waiting.remove(worker)

@@ -15,7 +15,7 @@ from kemu.emulated.kubelet.pods import critical
 from kemu.emulated.kubelet.pods.claims import Claim
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.amounts import quantities, requests
-from kemu.emulated.objects.pods import host_ports
+from kemu.emulated.objects.pods import declared_features, host_ports
 from kemu.messages.k8s import core_v1_pb2
 
 OS = "linux"
@@ -178,6 +178,16 @@ def precheck(node: NodeView | None, pod: core_v1_pb2.Pod) -> Decision | None:
         return WRONG_OS
     strict = spec.HasField("securityContext") and spec.securityContext.supplementalGroupsPolicy == "Strict"
     return NO_SUPPLEMENTAL_GROUPS_POLICY if strict and not node.supplemental_groups_policy else None
+
+
+def undeclared(pod: core_v1_pb2.Pod, declared: Collection[str]) -> Decision | None:
+    """The refusal of a pod that needs features which the kubelet has not (``declaredFeaturesAdmitHandler``)."""
+    lacking = declared_features.missing(declared_features.for_scheduling(pod.spec), declared)
+    if not lacking:
+        return None
+    return Decision(
+        False, "PodFeatureUnsupported", f"Pod requires node features that are not available: {', '.join(lacking)}"
+    )
 
 
 def failures(node: NodeView, usage: NodeClaims, pod: core_v1_pb2.Pod, claim: Claim) -> tuple[Failure, ...]:

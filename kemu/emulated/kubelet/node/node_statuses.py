@@ -208,6 +208,7 @@ class OwnNode:
         ):
             for name in sorted(given):
                 resources[name].CopyFrom(given[name])
+        patch.status.declaredFeatures.extend(wanted.status.declaredFeatures)
         self._set_boot(patch)
         return await retries.patiently(self._env, lambda: self._send(patch, removed))
 
@@ -234,6 +235,8 @@ class OwnNode:
             for name in sorted(there):
                 if name not in here:
                     here[name].CopyFrom(there[name])
+        del status.declaredFeatures[:]
+        status.declaredFeatures.extend(self._config.configuration.feature_gates.declared)
         self._set_boot(node)
         self._set_conditions(node)
         return node

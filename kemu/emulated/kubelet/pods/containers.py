@@ -48,6 +48,9 @@ UP = frozenset((RUNNING, STOPPING))
 COMPLETED, ERROR, OOM_KILLED = "Completed", "Error", "OOMKilled"
 KILLED = 137
 """The exit code after SIGKILL."""
+RESTARTING_ALL = "RestartingAllContainers"
+"""Why a container is gone that was removed because another one's exit restarts all (RestartAllContainers)."""
+REMOVED = "The container is removed because RestartAllContainers in place"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +95,9 @@ class Container:
         "name",
         "pull_policy",
         "pulls_failed",
+        "resets",
         "restarts",
+        "restarts_all",
         "started_ns",
         "state",
         "timer",
@@ -114,6 +119,12 @@ class Container:
         """Its probes are kept by :mod:`kemu.emulated.kubelet.probes.probers`."""
         self.is_hooked = spec.HasField("lifecycle") and spec.lifecycle.HasField("postStart")
         """It has a postStart hook."""
+        self.restarts_all = len(spec.restartPolicyRules) > 0 and any(
+            rule.action == "RestartAllContainers" for rule in spec.restartPolicyRules
+        )
+        """Some exits of it restart all containers of the pod …"""
+        self.resets = False
+        """… and it has just exited so."""
         self.holds_start = False
         """It has not passed its startup probe since it started."""
         self.is_unready = False
@@ -191,11 +202,33 @@ def restarts(pod: core_v1_pb2.Pod, container: Container, code: int) -> bool:
     if container.kind == SIDECAR:
         return True
     spec = spec_of(pod, container)
-    for rule in spec.restartPolicyRules:
-        listed = code in rule.exitCodes.values
-        if rule.action == "Restart" and listed == (rule.exitCodes.operator == "In"):
-            return True
+    if rule_of(spec, code):
+        return True
     policy = spec.restartPolicy or pod.spec.restartPolicy
     if container.kind == INIT and policy == "Always":
         policy = "OnFailure"
     return policy == "Always" or (policy == "OnFailure" and code != 0)
+
+
+def rule_of(spec: core_v1_pb2.Container, code: int) -> str:
+    """The action of the rule for this exit (``FindMatchingContainerRestartRule``); "": there is none."""
+    for rule in spec.restartPolicyRules:
+        if (code in rule.exitCodes.values) == (rule.exitCodes.operator == "In"):
+            return rule.action
+    return ""
+
+
+def restarts_all(pod: core_v1_pb2.Pod, container: Container, code: int) -> bool:
+    """Whether this exit restarts all containers of the pod, in place."""
+    return container.restarts_all and rule_of(spec_of(pod, container), code) == "RestartAllContainers"
+
+
+def reset(container: Container) -> None:
+    """It is removed as if it had never failed, and starts when its turn comes; one that has not run stays as it is."""
+    container.resets = False
+    if container.last is None:
+        return
+    container.last, container.before = Exit(KILLED, 0, 0, RESTARTING_ALL), None
+    container.restarts += 1
+    container.crashes = 0
+    container.state = IDLE

@@ -18,6 +18,8 @@ from kemu.emulated.kubelet.pods.containers import (
     DONE,
     INIT,
     MAIN,
+    REMOVED,
+    RESTARTING_ALL,
     SIDECAR,
     UNNOTICED,
     UNPULLED,
@@ -37,7 +39,8 @@ _READY = "Ready"
 _DISRUPTION_TARGET = "DisruptionTarget"
 _SCHEDULED = "PodScheduled"
 _KUBELET_CONDITIONS = (_SANDBOX_READY, _INITIALIZED, _READY, _CONTAINERS_READY)
-OWNED_CONDITIONS = (*_KUBELET_CONDITIONS, _SCHEDULED)
+_ALL_RESTARTING = "AllContainersRestarting"
+OWNED_CONDITIONS = (*_KUBELET_CONDITIONS, _SCHEDULED, _ALL_RESTARTING)
 """Those that the kubelet writes, whatever others make of them (``PodConditionsByKubelet``)."""
 
 RESIZE_PENDING, RESIZE_IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
@@ -167,11 +170,20 @@ def write(
     del status.containerStatuses[:]
     if len(status.initContainerStatuses):
         del status.initContainerStatuses[:]
+    may_restart_all = resets = False
     for container, is_ready in zip(containers, ready, strict=True):
+        if container.restarts_all:
+            may_restart_all = True
+            resets = resets or container.resets
         found = (status.containerStatuses if container.kind == MAIN else status.initContainerStatuses).add(
             name=container.name, image=container.image, ready=is_ready, restartCount=container.restarts
         )
         _write_state(pod, found, container, epoch_ns)
+    if may_restart_all:
+        told = "False", "PodCompleted" if phase == SUCCEEDED else "PodFailed" if phase else "", ""
+        if resets and not phase:
+            told = "True", "RestartAllContainersStarted", "container exited with restart policy rule"
+        meta.set_condition(status.conditions, _ALL_RESTARTING, *told, now_unix_ns)
 
 
 def phase_of(pod: core_v1_pb2.Pod, containers: Sequence[Container]) -> str:
@@ -345,6 +357,8 @@ def _write_state(pod: core_v1_pb2.Pod, found: core_v1_pb2.ContainerStatus, conta
             )
         elif state == UNPULLED:
             waiting.reason, waiting.message = container.waiting, container.message
+        elif last is not None and last.reason == RESTARTING_ALL:
+            waiting.reason, waiting.message = RESTARTING_ALL, REMOVED
         else:
             waiting.reason = INITIALIZING if len(pod.spec.initContainers) else CREATING
     if before is not None:
@@ -354,6 +368,9 @@ def _write_state(pod: core_v1_pb2.Pod, found: core_v1_pb2.ContainerStatus, conta
 def _exited(terminated: core_v1_pb2.ContainerStateTerminated, last: Exit) -> None:
     terminated.exitCode = last.code
     terminated.reason = last.why
+    if not last.finished_unix_ns:  # nobody knows
+        terminated.message = REMOVED
+        return
     meta.set_time(terminated.startedAt, last.started_unix_ns)
     meta.set_time(terminated.finishedAt, last.finished_unix_ns)
 

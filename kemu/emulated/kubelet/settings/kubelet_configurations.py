@@ -20,6 +20,7 @@ from kemu.emulated.kubelet.settings import image_policies, shutdown_groups, thre
 from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.fields.kubelet_configuration import WITHOUT_EFFECT
 from kemu.emulated.objects.fields.sorts import Acts, Harmless, Refused, Sort
+from kemu.emulated.objects.pods import declared_features
 from kemu.emulated.settings.declared import Complaint, Section, setting, settings_of
 from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import (
@@ -50,9 +51,40 @@ _MAX_RESTART_PERIOD_NS = 300 * SECOND_NS
 _LOW_PERCENT = 80
 
 
+def _gate(name: str, note: str) -> Any:
+    return setting(Switch(), note, True, key=name)
+
+
 @dataclass(frozen=True, kw_only=True)
 class CrashLoopBackOff:
     max_container_restart_period_ns: int = setting(DURATION, "{default} by default.", "300s", zero_is_default=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureGates:
+    """What a kubelet has, and declares in its Node."""
+
+    extend_web_sockets_to_kubelet: bool = _gate("ExtendWebSocketsToKubelet", "Declared only.")
+    in_place_pod_level_resources_vertical_scaling: bool = _gate(
+        declared_features.RESIZE_PODS, "Whether the resources of its pods can be resized."
+    )
+    in_place_pod_vertical_scaling_init_containers: bool = _gate(
+        declared_features.RESIZE_INIT_CONTAINERS, "Whether init containers of its pods can be resized."
+    )
+    restart_all_containers_on_container_exits: bool = _gate(
+        declared_features.RESTART_ALL, "Whether it takes pods with the rule RestartAllContainers."
+    )
+
+    @cached_property
+    def declared(self) -> tuple[str, ...]:
+        """The features of the Node, in order."""
+        on = (
+            self.extend_web_sockets_to_kubelet,
+            self.in_place_pod_level_resources_vertical_scaling,
+            self.in_place_pod_vertical_scaling_init_containers,
+            self.restart_all_containers_on_container_exits,
+        )
+        return tuple(name for name, is_on in zip(declared_features.KUBELET, on, strict=True) if is_on)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +201,7 @@ class KubeletConfiguration:
         [],
         note="kemu's own: manifests of static pods, in place of staticPodPath",
     )
+    feature_gates: FeatureGates = setting(Section(FeatureGates), "Features that the kubelet declares in its Node.", {})
     kube_api_qps: int | None = setting(
         Whole(0, _INT32), "Requests a second, heartbeats and events apart.", key="kubeAPIQPS", note=_LIMITS
     )

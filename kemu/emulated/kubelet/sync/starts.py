@@ -372,7 +372,7 @@ class Starts:
         """The process has started. The pod waits for the hook of the container, and so does its status
         (``startContainer``)."""
         container.started_ns = now_ns = self._clock.now_ns()
-        if container.last is not None:
+        if container.last is not None and container.last.reason != containers.RESTARTING_ALL:
             container.restarts += 1
         if self._programs is not None:
             self._choose_course(worker, container)
@@ -511,11 +511,44 @@ class Starts:
         if worker.state == STOPPING:
             container.state = DONE
             self._host.has_stopped(worker)
+        elif container.restarts_all and containers.restarts_all(worker.pod, container, code):
+            self._restart_all(worker, container)
         elif container.is_replaced or containers.restarts(worker.pod, container, code):
             self._restart(worker, container)
         else:
             container.state = DONE
             self._ended(worker, container, code)
+
+    def _restart_all(self, worker: Worker, source: Container) -> None:
+        """RestartAllContainers: the status says so; then all containers are removed, and begin anew in their order
+        (``getContainersToReset``). There is no back-off, as no container is left that has failed."""
+        source.resets = True
+        self._host.report(worker)
+        self._at(source, self._clock.now_ns(), self._reset_all, worker, source)
+
+    def _reset_all(self, worker: Worker, source: Container) -> None:
+        source.timer = None
+        if worker.state != ACTIVE:
+            return
+        self._abandon(worker)
+        for container in worker.containers:
+            if container.is_up:
+                self.note_exit(worker, container, containers.KILLED, containers.RESTARTING_ALL)
+            cancel(container)
+            containers.reset(container)
+        worker.passed = 0
+        self._host.report(worker)
+        self.go_on(worker)
+
+    def _abandon(self, worker: Worker) -> None:
+        """What is being pulled or started."""
+        if worker.pull is not None:
+            worker.pull.cancel()
+            worker.pull = None
+        busy, worker.busy = worker.busy, None
+        if busy is not None:
+            cancel(busy)
+            busy.state = IDLE
 
     def note_exit(self, worker: Worker, container: Container, code: int, reason: str = "") -> None:
         cancel(container)

@@ -119,11 +119,11 @@ NODES: dict[str, Sort] = {
     ),
     **message(
         "NodeStatus",
-        acts="capacity allocatable conditions images",
+        acts="capacity allocatable conditions images declaredFeatures",
         harmless={
             Reason.NETWORK: "addresses daemonEndpoints",
             Reason.RECORDED: "phase nodeInfo config",
-            Reason.UNUSED: "volumesInUse volumesAttached runtimeHandlers features declaredFeatures",
+            Reason.UNUSED: "volumesInUse volumesAttached runtimeHandlers features",
         },
     ),
 }

@@ -58,7 +58,6 @@ WITHOUT_EFFECT: dict[str, Harmless | Refused] = {
         Harmless(Reason.UNUSED),
     ),
     "cpuManagerPolicy": Refused("no container gets CPUs of its own", ("", "none")),
-    "featureGates": Refused("no gate of the kubelet switches anything in kemu", ({},)),
     "memoryManagerPolicy": Refused("no container gets memory of one NUMA node", ("", "None")),
     "memorySwap": Refused("machines have no swap", ({}, {"swapBehavior": ""}, {"swapBehavior": "NoSwap"})),
     "podPidsLimit": Refused("no pod is kept from starting processes", (-1,)),

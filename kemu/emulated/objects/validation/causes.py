@@ -50,6 +50,10 @@ def forbidden(field: str, detail: str) -> Cause:
     return Cause(field, FORBIDDEN, f"Forbidden: {detail}")
 
 
+def too_many(field: str, count: int, most: int) -> Cause:
+    return Cause(field, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
+
+
 def too_long(field: str, limit_bytes: int) -> Cause:
     return Cause(field, TOO_LONG, f"Too long: may not be more than {limit_bytes} bytes")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from kemu.emulated.objects import names, selectors
 from kemu.emulated.objects.validation import checks, finalizers, networks, placement
 from kemu.emulated.objects.validation.amounts import any_resource_name, check_amounts
-from kemu.emulated.objects.validation.causes import forbidden, invalid, required, too_long
+from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, required, shown, too_long
 from kemu.emulated.objects.validation.metadata import check_label_key
 from kemu.emulated.objects.validation.pod_specs import pods, templates
 from kemu.emulated.objects.validation.rules import Rules
@@ -20,6 +22,34 @@ def _check_node(node: core_v1_pb2.Node, found: list[Cause]) -> None:
     status = node.status
     check_amounts(status.capacity, "status.capacity", any_resource_name, found)
     check_amounts(status.allocatable, "status.allocatable", any_resource_name, found)
+    found += _feature_problems(tuple(status.declaredFeatures))
+
+
+_FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
+
+
+@lru_cache(64)
+def _feature_problems(features: tuple[str, ...]) -> tuple[Cause, ...]:
+    """``validateNodeDeclaredFeatures``: most nodes declare the same."""
+    found = []
+    for index, feature in enumerate(features):
+        path = "status.declaredFeatures"
+        if len(feature) > names.SUBDOMAIN_LENGTH:
+            detail = f"must be no more than {names.SUBDOMAIN_LENGTH} characters"
+            found.append(invalid(f"{path}[{index}]", feature, f"invalid feature name {shown(feature)}: {detail}"))
+        elif not _FEATURE.fullmatch(feature):
+            detail = (
+                "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature "
+                "or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+            )
+            found.append(invalid(f"{path}[{index}]", feature, f"invalid feature name {shown(feature)}: {detail}"))
+        if index + 1 < len(features):
+            after = features[index + 1]
+            if feature == after:
+                found.append(duplicate(f"{path}[{index + 1}]", after))
+            elif feature > after:
+                found.append(invalid(f"{path}[{index + 1}]", after, "list must be sorted alphabetically"))
+    return tuple(found)
 
 
 def _check_taints(taints: Sequence[core_v1_pb2.Taint], path: str, found: list[Cause]) -> None:
@@ -51,6 +81,7 @@ def _pod_ranges(spec: core_v1_pb2.NodeSpec) -> list[str]:
 def _check_node_status(new: core_v1_pb2.Node, old: core_v1_pb2.Node, found: list[Cause]) -> None:
     check_amounts(new.status.capacity, "status.capacity", any_resource_name, found)
     check_amounts(new.status.allocatable, "status.allocatable", any_resource_name, found)
+    found += _feature_problems(tuple(new.status.declaredFeatures))
 
 
 _EVENT_LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}

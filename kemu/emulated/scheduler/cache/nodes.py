@@ -49,6 +49,7 @@ class _Facts:
         "allocatable",
         "allowed_pods",
         "amounts",
+        "declared_features",
         "image_sizes",
         "labels",
         "taints",
@@ -60,6 +61,8 @@ class _Facts:
         amounts = requests.resource_list(node.status.allocatable)
         self.allowed_pods = amounts.pop(requests.PODS, 0)
         self.amounts: dict[str, int] = _same(tuple(amounts.items()), amounts)
+        declared = tuple(node.status.declaredFeatures)
+        self.declared_features: tuple[str, ...] = _same(declared, declared)
         self.allocatable: list[int] = []
         """The amounts by the numbers that the first scheduler gave to their names."""
         self.image_sizes: dict[str, int] = {
@@ -129,6 +132,12 @@ class NodeInfo:
         """The ``core.v1.Node``; None while only its pods are known."""
         held = self.held
         return None if held is None else held.get()
+
+    @property
+    def declared_features(self) -> tuple[str, ...]:
+        """What the kubelet declares."""
+        held = self.held
+        return () if held is None else held.facts.declared_features
 
     def set_node(self, node: core_v1_pb2.Node, names: ResourceNames) -> None:
         """Take over what the object says."""

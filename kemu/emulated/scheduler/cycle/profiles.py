@@ -96,8 +96,7 @@ class Profile:
         self.signer: signatures.Signer | None = None
         """None: results are never reused."""
         if configuration.batches and not configuration.extended:
-            inert = [name for name in signatures.SIGNS_WITHOUT_ACTING if resolved.has_inert(name)]
-            self.signer = signatures.signer_of([*_signing(resolved), *last_filters], inert)
+            self.signer = signatures.signer_of([*_signing(resolved), *last_filters])
         self.reserve: list[ReservePlugin] = resolved.at("reserve", ReservePlugin)
         self.permit: list[PermitPlugin] = resolved.at("permit", PermitPlugin)
         self.pre_bind: list[PreBindPlugin] = resolved.at("preBind", PreBindPlugin)
@@ -264,23 +263,6 @@ class _Resolver:
                 found.append(plugin)
                 self.made[name] = plugin
         return found
-
-    def has_inert(self, name: str) -> bool:
-        """Whether this inert plugin takes part in filters or scores; all do by default."""
-        sets = self._configuration.plugins
-        multi_point = sets.get("multiPoint", PluginSet())
-        everywhere = name in [ref.name for ref in multi_point.enabled] or not (
-            "*" in multi_point.disabled or name in multi_point.disabled
-        )
-        for point in self._registry.inert.get(name, ()):
-            own = sets.get(point, PluginSet())
-            if point not in ("preFilter", "filter", "preScore", "score"):
-                continue
-            if name in [ref.name for ref in own.enabled]:
-                return True
-            if everywhere and "*" not in own.disabled and name not in own.disabled:
-                return True
-        return False
 
     @functools.cached_property
     def _multi_point_plugins(self) -> list[tuple[str, Plugin | None]]:

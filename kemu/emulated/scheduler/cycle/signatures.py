@@ -6,20 +6,12 @@ A profile signs pods if all its plugins of PreFilter, Filter, PreScore and Score
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
 from kemu.emulated.scheduler.cache.pods import PodInfo
-from kemu.emulated.scheduler.framework import signers
 from kemu.emulated.scheduler.framework.interfaces import Plugin, SignPlugin
-from kemu.emulated.scheduler.framework.signers import Fragments
 
 _KEPT = 4096
-
-SIGNS_WITHOUT_ACTING: dict[str, Callable[[Any], Fragments]] = {
-    "NodeDeclaredFeatures": signers.features,
-}
-"""Plugins of kube-scheduler that do nothing here but sign."""
 
 Signature = tuple[tuple[str, Hashable], ...]
 
@@ -27,10 +19,8 @@ Signature = tuple[tuple[str, Hashable], ...]
 class Signer:
     """Signs the pods of one profile (``SignPod``). Signatures are kept by template and labels."""
 
-    def __init__(self, plugins: Sequence[SignPlugin], inert: Sequence[str]) -> None:
-        """``inert``: which of :data:`SIGNS_WITHOUT_ACTING` the profile has."""
+    def __init__(self, plugins: Sequence[SignPlugin]) -> None:
         self._plugins = plugins
-        self._inert = list(dict.fromkeys(SIGNS_WITHOUT_ACTING[name] for name in inert))
         self._known: dict[tuple[int, tuple[tuple[str, str], ...]], Signature | None] = {}
 
     def of(self, pod: PodInfo) -> Signature | None:
@@ -51,12 +41,10 @@ class Signer:
             if fragments is None:
                 return None
             found.update(fragments)
-        for sign in self._inert:
-            found.update(sign(pod.pod))
         return tuple(sorted(found.items(), key=lambda one: one[0]))
 
 
-def signer_of(plugins: Sequence[Plugin], inert: Sequence[str]) -> Signer | None:
+def signer_of(plugins: Sequence[Plugin]) -> Signer | None:
     """None: the profile signs no pod, because one of its plugins does not."""
     able = [plugin for plugin in plugins if isinstance(plugin, SignPlugin) and plugin.signs()]
-    return Signer(able, inert) if len(able) == len(plugins) else None
+    return Signer(able) if len(able) == len(plugins) else None

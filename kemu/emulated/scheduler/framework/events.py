@@ -39,6 +39,7 @@ class Event(enum.Enum):
     NODE_CONDITIONS = "Node/UpdateCondition"
     """The status of a condition changed."""
     NODE_ANNOTATIONS = "Node/UpdateAnnotation"
+    NODE_FEATURES = "Node/UpdateNodeDeclaredFeature"
     POD_LABELS = "Pod/UpdateLabel"
     """Pod labels of a waiting pod, as those below. When both are in flight, another pod hears of it too (see
     :data:`Hint`)."""
@@ -97,6 +98,8 @@ def node_events(old: core_v1_pb2.Node, new: core_v1_pb2.Node) -> list[Event]:
         events.append(Event.NODE_CONDITIONS)
     if not meta.have_same_entries(old.metadata.annotations, new.metadata.annotations):
         events.append(Event.NODE_ANNOTATIONS)
+    if old.status.declaredFeatures != new.status.declaredFeatures:
+        events.append(Event.NODE_FEATURES)
     return events
 
 

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import requests
+from kemu.emulated.objects.pods import declared_features
 from kemu.emulated.scheduler.cache import pods
 from kemu.messages.k8s import core_v1_pb2
 
@@ -64,13 +65,7 @@ def volumes(pod: core_v1_pb2.Pod) -> Fragments:
 
 def features(pod: core_v1_pb2.Pod) -> Fragments:
     """The features that a node has to declare for the pod (``InferForScheduling``, component-helpers)."""
-    spec = pod.spec
-    rules = [rule for container in _containers(pod) for rule in container.restartPolicyRules]
-    found = {
-        "RestartAllContainersOnContainerExits": any(rule.action == "RestartAllContainers" for rule in rules),
-        "UserNamespacesHostNetworkSupport": spec.hostNetwork and spec.HasField("hostUsers") and not spec.hostUsers,
-    }
-    return {"features": tuple(name for name, needed in found.items() if needed)}
+    return {"features": declared_features.for_scheduling(pod.spec)}
 
 
 def _containers(pod: core_v1_pb2.Pod) -> Iterable[core_v1_pb2.Container]:

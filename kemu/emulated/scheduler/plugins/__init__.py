@@ -10,6 +10,7 @@ dynamic_resources                    DynamicResources: what kube-scheduler's plu
 image_locality                       ImageLocality: prefers nodes that already have the pod's images
 inter_pod_affinity                   InterPodAffinity: affinity and anti-affinity to other pods
 node_affinity                        NodeAffinity: nodeSelector, required and preferred node affinity
+node_declared_features               NodeDeclaredFeatures: a pod's node must declare the features that it needs
 node_name                            NodeName: a pod with ``spec.nodeName`` fits only on that node
 node_ports                           NodePorts: no two pods of a node share a host port
 node_resources_balanced_allocation   NodeResourcesBalancedAllocation: prefers nodes whose resources are used evenly

@@ -10,6 +10,7 @@ from kemu.emulated.scheduler.plugins.dynamic_resources import DynamicResources
 from kemu.emulated.scheduler.plugins.image_locality import ImageLocality
 from kemu.emulated.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from kemu.emulated.scheduler.plugins.node_affinity import NodeAffinity
+from kemu.emulated.scheduler.plugins.node_declared_features import NodeDeclaredFeatures
 from kemu.emulated.scheduler.plugins.node_name import NodeName
 from kemu.emulated.scheduler.plugins.node_ports import NodePorts
 from kemu.emulated.scheduler.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
@@ -46,6 +47,7 @@ IN_TREE: dict[str, type[Plugin]] = {
         NodeResourcesBalancedAllocation,
         ImageLocality,
         DefaultBinder,
+        NodeDeclaredFeatures,
     )
 }
 """In the order of the default ``multiPoint`` set."""
@@ -62,7 +64,6 @@ DEFAULT_WEIGHTS: dict[str, int] = {
 INERT: dict[str, tuple[str, ...]] = {
     "VolumeBinding": ("preScore", "score"),
     "DynamicResources": ("preEnqueue", "score", "reserve", "preBind"),
-    "NodeDeclaredFeatures": ("preFilter", "filter"),
 }
 """Extension points at which plugins of kube-scheduler may be named although they do nothing there: there are no
 resource claims, and storage is not scored (StorageCapacityScoring is off)."""

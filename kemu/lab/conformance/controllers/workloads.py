@@ -26,6 +26,7 @@ from kemu.emulated.objects.templates import documents
 from kemu.lab.conformance.control_planes import ControlPlane
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
+from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS
 
 Json = dict[str, Any]
@@ -122,6 +123,31 @@ class _Refusing:
         return await self._client.create(obj)
 
 
+class _Holding:
+    """An informer of a controller that is told nothing while it is held; then all at once, in order."""
+
+    def __init__(self, informer: informers.Informer[Any]) -> None:
+        self._informer = informer
+        self._waiting: list[api_pb2.WatchEvent] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._informer, name)
+
+    def receive(self, event: api_pb2.WatchEvent, *, alone: bool = False) -> bool:
+        if self._waiting is None:
+            return self._informer.receive(event, alone=alone)
+        self._waiting.append(event)
+        return False
+
+    def hold(self) -> None:
+        self._waiting = self._waiting or []
+
+    def release(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        for event in waiting or ():
+            self._informer.receive(event, alone=True)
+
+
 class _World:
     def __init__(self, case: Json) -> None:
         self.failures: int = case.get("failures", 0)
@@ -129,6 +155,8 @@ class _World:
         self.plane = ControlPlane(WATCH_S)
         self._calls = _Calls()
         self._controllers: dict[str, Any] = {}
+        self._holding: dict[str, list[_Holding]] = {}
+        """What can be held of a resource."""
         self._stores: dict[str, dict[str, Any]] = {}
         """By kind and key."""
         self._start_ns = 0
@@ -155,11 +183,20 @@ class _World:
             made.client = _Refusing(made.client, self)
             for informer in made.informers():
                 await informer.synced()
+                self._interpose(made.client, informer)
+            if isinstance(made, stateful_sets.StatefulSetController):
+                await made.claims.start()
+                self._interpose(made.client, made.claims.informer)
         await self._moment()
         answers: list[Json] = []
         for step in self._case["steps"]:
             answers += await self._happen(step)
         return answers
+
+    def _interpose(self, client: clients.Client, informer: informers.Informer[Any]) -> None:
+        holding = _Holding(informer)
+        self._holding.setdefault(informer.resource, []).append(holding)
+        client.watches.interpose(informer, holding)
 
     async def _moment(self) -> None:
         await self.plane.clock.sleep(MOMENT_NS / SECOND_NS)
@@ -179,6 +216,12 @@ class _World:
             found = self._stored(step["kind"], step["name"])
             if found is not None:
                 await self.plane.remove(found)
+        elif what == "hold":
+            for one in self._holding[resources.BY_KIND[step["kind"]].plural]:
+                one.hold()
+        elif what == "release":
+            for one in self._holding[resources.BY_KIND[step["kind"]].plural]:
+                one.release()
         elif what == "sleep":
             await self.plane.clock.sleep(step["seconds"])
         else:
@@ -204,7 +247,10 @@ class _World:
                 changes.append({"created": _without_chance(now)})
             elif now != before[name]:
                 changes.append({"changed": now})
-        changes += [{"deleted": old["name"], "kind": old["kind"]} for name, old in before.items() if name not in after]
+        gone = [old for name, old in before.items() if name not in after]
+        changes += [
+            {"deleted": old["generated" if _is_generated(old) else "name"], "kind": old["kind"]} for old in gone
+        ]
         given: Json = {"changes": sorted(changes, key=_text)}
         if failed:
             given["failed"] = True
@@ -291,7 +337,7 @@ class _World:
             metadata.uid = f"uid-{data['kind']}-{metadata.name}"
         if not metadata.HasField("creationTimestamp"):
             meta.set_time(metadata.creationTimestamp, self._start_ns)
-        if not metadata.generation and data["kind"] not in _WITHOUT_GENERATION:
+        if not metadata.generation and (data["kind"] == "Pod" or data["kind"] not in _WITHOUT_GENERATION):
             metadata.generation = 1
         return obj
 
@@ -370,10 +416,13 @@ class _World:
         return note
 
 
+def _is_generated(view: Json) -> bool:
+    """Whether the name is chance. StatefulSets name their pods."""
+    return "generated" in view and view.get("labels", {}).get(stateful_pods.NAME_LABEL) != view["name"]
+
+
 def _without_chance(view: Json) -> Json:
-    """A view without a generated name. StatefulSets name their pods."""
-    is_named = "generated" not in view or view.get("labels", {}).get(stateful_pods.NAME_LABEL) == view["name"]
-    return view if is_named else {key: value for key, value in view.items() if key != "name"}
+    return {key: value for key, value in view.items() if key != "name"} if _is_generated(view) else view
 
 
 def _text(value: object) -> str:

@@ -167,6 +167,11 @@ class Spec:
     measure: Window = setting(
         Section(Window), "Which pods the figures count, and which time; by default all of the run.", {}
     )
+    informers: str = setting(
+        Choice(("watchList", "listWatch")),
+        "How informers begin: with a watch that brings the newest state, as since v1.35, or with a list of any state.",
+        "watchList",
+    )
     bugs: list[str] = setting(
         ListOf(Choice(variants.names(variants.BUG))),
         "Bugs that Kubernetes has fixed since, by issue: see docs/museum.",

@@ -58,6 +58,9 @@ Variant = matrices.Variant
 _ZONE = "topology.kubernetes.io/zone"
 MAX_VARIANTS = 1000
 
+_OF_INFORMERS = {"watchList": (), "listWatch": ("k8s-59848",)}
+"""How informers begin, as variants of clients."""
+
 
 def load(
     path: str | FilePath,
@@ -375,7 +378,7 @@ class _Loading:
             lives=tuple(each for each in spec.lives if each is not INVALID),
             programs=spec.programs is True,
             controllers=running,
-            bugs=tuple(bug for bug in (*spec.bugs, *spec.fixes) if bug is not INVALID),
+            bugs=tuple(bug for bug in (*spec.bugs, *spec.fixes, *_OF_INFORMERS[spec.informers]) if bug is not INVALID),
             chaos=chaos,
             holds=kept_back,
             ablate=self._ablated(spec),

@@ -167,6 +167,11 @@ class DaemonSetController(base.WorkloadController[apps_v1_pb2.DaemonSet]):
             return None
         return found
 
+    def expired(self, owner: apps_v1_pb2.DaemonSet) -> None:
+        nodes = self._nodes.setdefault(owner.metadata.uid, _Nodes())
+        for name in (*self.nodes.store, *nodes.pods):
+            nodes.touch(name)
+
     def forget(self, owner: apps_v1_pb2.DaemonSet) -> None:
         super().forget(owner)
         self.env.spawn(self.histories.delete_of(owner), "delete revisions of a deleted owner")

@@ -23,19 +23,30 @@ RETAIN, DELETE = "Retain", "Delete"
 class Claims:
     """Claims of all StatefulSets. Nothing is watched before a set has templates of claims."""
 
-    def __init__(self, client: clients.Client) -> None:
+    def __init__(self, client: clients.Client, wrote: Callable[[Any, core_v1_pb2.PersistentVolumeClaim], None]) -> None:
+        """``wrote`` is told of each claim that was written for a set."""
         self._client = client
+        self._wrote = wrote
         self._informer: informers.Informer[core_v1_pb2.PersistentVolumeClaim] | None = None
+
+    @property
+    def informer(self) -> informers.Informer[core_v1_pb2.PersistentVolumeClaim]:
+        """Of the claims, once they have been needed."""
+        assert self._informer is not None
+        return self._informer
 
     async def needed(self, owner: apps_v1_pb2.StatefulSet) -> bool:
         """Whether a set has templates; if so, claims are known afterwards."""
         if not owner.spec.volumeClaimTemplates:
             return False
+        await self.start()
+        return True
+
+    async def start(self) -> None:
+        """Claims are known afterwards."""
         if self._informer is None:
             self._informer = informers.Informer(self._client, "persistentvolumeclaims")
-            self._informer.start()
         await self._informer.synced()
-        return True
 
     def of_pod(self, owner: apps_v1_pb2.StatefulSet, ordinal: int) -> Iterator[tuple[Any, Any | None]]:
         """The templates of a set, and the claims that a pod has by them."""
@@ -51,7 +62,7 @@ class Claims:
             claim = _new_claim(owner, template, ordinal)
             if known is None:
                 try:
-                    await self._client.create(claim)
+                    self._wrote(owner, await self._client.create(claim))
                 except errors.ApiError as error:
                     failures.append(f"failed to create PVC {claim.metadata.name}: {error.message}")
                 else:
@@ -85,7 +96,7 @@ class Claims:
                 wanted.CopyFrom(known)
                 _set_owners(wanted, owner, pod)
                 try:
-                    await self._client.update(wanted)
+                    self._wrote(owner, await self._client.update(wanted))
                 except errors.ApiError as error:
                     name = known.metadata.name
                     error.message = f"could not update claim {name} for delete policy ownerRefs: {error.message}"

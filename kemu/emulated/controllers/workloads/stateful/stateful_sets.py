@@ -47,11 +47,12 @@ class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
 
     resource, kind = "statefulsets", "StatefulSet"
     notes_gone = True  # DeleteStatefulPod
+    waits_for_pods = False
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
         self.histories = histories.Histories(self.client, self.kind)
-        self.claims = stateful_claims.Claims(self.client)
+        self.claims = stateful_claims.Claims(self.client, self._wrote_claim)
         gates = restored(Settings, config.get("settings", {})).feature_gates
         self._several_at_once = gates.max_unavailable_stateful_set
 
@@ -72,7 +73,8 @@ class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
         pods = await self.claim(
             owner, list(self.owned(owner).values()), fits=lambda pod: stateful_pods.is_member(owner, pod)
         )
-        await self.claims.needed(owner)
+        if await self.claims.needed(owner):
+            self.read["persistentvolumeclaims"] = self.claims.informer
         revisions = histories.in_order(self._revisions(owner))
         try:
             current, update, collisions = await self._revise(owner, revisions)
@@ -214,7 +216,7 @@ class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
                 if await self._repair(owner, wanted):
                     tried, fresh = True, wanted
                     try:
-                        await self.client.update(wanted)
+                        self.wrote(owner, "pods", await self.client.update(wanted))
                     except errors.ApiError:
                         fresh = _copy(self.pods.store.get(controllers.key_of(pod), pod))
                         raise
@@ -256,6 +258,9 @@ class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
             error = errors.InternalError("; ".join(failures))
             self.note_write(owner, verb, pod, error)
             raise error
+
+    def _wrote_claim(self, owner: apps_v1_pb2.StatefulSet, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
+        self.wrote(owner, "persistentvolumeclaims", claim)
 
     def _note_claims(self, owner: apps_v1_pb2.StatefulSet, pod: core_v1_pb2.Pod, created: list[str]) -> None:
         for name in created:

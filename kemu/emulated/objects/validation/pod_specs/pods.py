@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities, requests
 from kemu.emulated.objects.conversion import go_values
+from kemu.emulated.objects.pods import declared_features
 from kemu.emulated.objects.validation import checks, storage
 from kemu.emulated.objects.validation.amounts import (
     check_overhead,
@@ -22,7 +23,15 @@ from kemu.emulated.objects.validation.amounts import (
     check_requirements,
     container_resource_name,
 )
-from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_found, required, too_long
+from kemu.emulated.objects.validation.causes import (
+    duplicate,
+    forbidden,
+    invalid,
+    not_found,
+    required,
+    too_long,
+    too_many,
+)
 from kemu.emulated.objects.validation.metadata import check_label_key, check_labels
 from kemu.emulated.objects.validation.placement import check_affinity, check_gates, check_spread, check_tolerations
 from kemu.emulated.objects.validation.pod_specs.probes import check_probes, check_readiness_gates
@@ -32,6 +41,9 @@ from kemu.messages.k8s import core_v1_pb2
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_RULE_ACTIONS = ("Restart", "RestartAllContainers")
+_RULE_OPERATORS = ("In", "NotIn")
+_MOST_RULES, _MOST_EXIT_CODES = 20, 255
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
@@ -196,6 +208,8 @@ def _check_container(
         checks.choice(container.terminationMessagePolicy, f"{path}.terminationMessagePolicy", _MESSAGE_POLICIES, found)
     if container.HasField("restartPolicy"):
         checks.choice(container.restartPolicy, f"{path}.restartPolicy", RESTART_POLICIES, found)
+    if container.restartPolicyRules and isinstance(container, core_v1_pb2.Container):
+        _check_restart_rules(container, path, found)
     if container.ports:
         _check_ports(container.ports, f"{path}.ports", found)
     for index, variable in enumerate(container.env):
@@ -210,6 +224,25 @@ def _check_container(
         found.append(duplicate(f"{path}.name", name))
     seen[name] = None
     return readable
+
+
+def _check_restart_rules(container: core_v1_pb2.Container, path: str, found: list[Cause]) -> None:
+    """``validateContainerRestartPolicy``."""
+    if not container.restartPolicy:
+        found.append(required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used"))
+    rules = container.restartPolicyRules
+    if len(rules) > _MOST_RULES:
+        found.append(too_many(f"{path}.restartPolicyRules", len(rules), _MOST_RULES))
+    for index, rule in enumerate(rules):
+        here = f"{path}.restartPolicyRules[{index}]"
+        checks.listed(rule.action, f"{here}.action", _RULE_ACTIONS, found)
+        if not rule.HasField("exitCodes"):
+            found.append(required(f"{here}.exitCodes", "must be specified"))
+            continue
+        checks.listed(rule.exitCodes.operator, f"{here}.exitCodes.operator", _RULE_OPERATORS, found)
+        if len(rule.exitCodes.values) > _MOST_EXIT_CODES:
+            values = f"{here}.exitCodes.values"
+            found.append(too_many(values, len(rule.exitCodes.values), _MOST_EXIT_CODES))
 
 
 def _check_ports(ports: Iterable[core_v1_pb2.ContainerPort], path: str, found: list[Cause]) -> None:
@@ -513,7 +546,7 @@ def check_pod_status_update(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod, found: l
     for index, condition in enumerate(after.conditions[:]):
         if condition.observedGeneration < 0:
             checks.not_negative(condition.observedGeneration, f"status.conditions[{index}].observedGeneration", found)
-    if new.spec.restartPolicy != "Always":
+    if new.spec.restartPolicy != "Always" and not declared_features.restarts_all(new.spec):
         for field in ("containerStatuses", "initContainerStatuses"):
             _check_transitions(new, getattr(after, field), getattr(before, field), f"status.{field}", found)
 
