@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 from kemu import errors
 from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaler_settings
+from kemu.emulated.descheduler import policies
 from kemu.emulated.client.volume_drivers import Storage
 from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.kubelet.settings.references import References
@@ -151,6 +152,7 @@ class Scenario:
     schedulers: tuple[Scheduler, ...]
     extenders: tuple[Extender, ...]
     autoscaler: Autoscaler | None
+    descheduler: policies.Settings | None
     api_servers: ApiServers
     event_objects: str
     """Which Event objects actors write: ``notable all none``."""

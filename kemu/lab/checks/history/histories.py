@@ -57,6 +57,7 @@ from kemu.runtime.runlog.events import (
     PodAttempted,
     PodBound,
     PodCreated,
+    PodDescheduled,
     PodFinished,
     PodPreempting,
     PodRunning,
@@ -625,6 +626,9 @@ class History(StoreHistory):
         if event.ok:
             self.counts["scale_ups"] += 1
             self.counts["nodes_added"] += event.size - event.size_before
+
+    def _on_descheduled(self, time_ns: int, actor: str, event: PodDescheduled) -> None:
+        self.counts["descheduled"] += event.ok
 
     def _on_scaled_down(self, time_ns: int, actor: str, event: ScaleDownEnded) -> None:
         self.counts["nodes_removed"] += event.ok

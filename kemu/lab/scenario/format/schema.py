@@ -14,6 +14,7 @@ from typing import Any
 from kemu.emulated import variants
 from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaling
+from kemu.emulated.descheduler import policies
 from kemu.emulated.client.volume_drivers import Storage
 from kemu.emulated.kubelet.settings.references import References
 from kemu.emulated.settings.declared import Section, setting
@@ -98,6 +99,9 @@ class Spec:
     )
     autoscaler: autoscaling.Settings | None = setting(
         _AUTOSCALER, "A cluster autoscaler: node groups that grow and shrink, and the flags by which they do."
+    )
+    descheduler: policies.Settings | None = setting(
+        Section(policies.Settings), "A descheduler: its policy, and how often it acts on it."
     )
     users: list[User] = setting(
         ListOf(Section(User)), "People and programs as whom events may be done, with their roles.", []

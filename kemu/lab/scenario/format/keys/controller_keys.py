@@ -11,6 +11,7 @@ from kemu.emulated.controllers import node_health, pod_gc
 from kemu.emulated.controllers.services import load_balancers, members, mirroring, slices
 from kemu.emulated.controllers.settings import Controller, NoSettings
 from kemu.emulated.controllers.workloads.stateful import stateful_sets
+from kemu.emulated.descheduler import policies
 from kemu.emulated.settings.declared import Section
 from kemu.emulated.settings.shapes import Choice, Key, ListOf, Record, ScalarOr
 
@@ -33,7 +34,7 @@ NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "po
 NODE_AFFINITY_EVICTION = "node-affinity-eviction"
 RESCHEDULER, DISRUPTION = "rescheduler", "disruption"
 RESOURCE_QUOTA = "resourcequota"
-CLUSTER_AUTOSCALER = autoscaler.NAME
+CLUSTER_AUTOSCALER, DESCHEDULER = autoscaler.NAME, policies.NAME
 DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
 DEPLOYMENT, REPLICATION_CONTROLLER = "deployment", "replicationcontroller"
@@ -117,6 +118,11 @@ KINDS: dict[str, Kind] = {
     CLUSTER_AUTOSCALER: Kind(
         "kemu.emulated.autoscaler.autoscaler:ClusterAutoscaler",
         "Adds and removes nodes; runs if there is an autoscaler.",
+        rate=limits.CLIENT_GO,
+    ),
+    DESCHEDULER: Kind(
+        "kemu.emulated.descheduler.descheduler:Descheduler",
+        "Evicts pods that schedulers may place better; runs if there is a descheduler.",
         rate=limits.CLIENT_GO,
     ),
     VOLUME_BINDER: Kind(
