@@ -65,9 +65,7 @@ def _targets(pods: Sequence[Pod], nodes: Sequence[Node]) -> int:
     """How many nodes would take one of the pods; one that only its own node takes counts none."""
     found: set[str] = set()
     for pod in {_placement(pod): pod for pod in reversed(pods)}.values():
-        suitable = [
-            one.metadata.name for one in nodes if tolerates(pod, one.spec.taints) and matches_node(pod, one)
-        ]
+        suitable = [one.metadata.name for one in nodes if tolerates(pod, one.spec.taints) and matches_node(pod, one)]
         if len(suitable) > 1:
             found.update(suitable)
     return len(found)

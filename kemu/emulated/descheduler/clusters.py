@@ -1,4 +1,4 @@
-"""What the descheduler knows of the cluster, and on which nodes a pod would fit by its rules (``pkg/descheduler/node``).
+"""What the descheduler knows of the cluster, and on which nodes a pod would fit for it (``pkg/descheduler/node``).
 
 It looks at the objects as they are at the moment: a pod that one strategy has evicted is being deleted for the next.
 """
@@ -78,7 +78,7 @@ class Cluster:
         used = usage(self.pods_on(node.metadata.name), names)
         return {name: allocatable.get(name, 0) - used[name] for name in used}
 
-    # --- where a pod fits ----------------------------------------------------------------------------------------------
+    # --- where a pod fits --------------------------------------------------------------------------------------------
 
     def fits(self, pod: Pod, node: Node) -> bool:
         """A part of what schedulers ask (``NodeFit``); the pod's own node is not asked for room."""

@@ -37,6 +37,7 @@ def built(profile: policies.Profile, cluster: Cluster, evictor: Evictor) -> Runn
     args = stated.get(policies.DEFAULT_EVICTOR, policies.DefaultEvictor())
     handle = Handle(cluster, evictor, Filter(args, cluster))
     points = [
-        [STRATEGIES[name](stated[name], handle) for name in profile.enabled(point)] for point in ("deschedule", "balance")
+        [STRATEGIES[name](stated[name], handle) for name in profile.enabled(point)]
+        for point in ("deschedule", "balance")
     ]
     return Running(profile.name, *points)

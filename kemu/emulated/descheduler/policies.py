@@ -122,9 +122,7 @@ class LowNodeUtilization:
     thresholds: dict[str, float] = setting(
         _THRESHOLDS, "In percent, by resource: a node below all of them is underutilized.", REQUIRED
     )
-    target_thresholds: dict[str, float] = setting(
-        _THRESHOLDS, "A node above one of them is overutilized.", REQUIRED
-    )
+    target_thresholds: dict[str, float] = setting(_THRESHOLDS, "A node above one of them is overutilized.", REQUIRED)
     number_of_nodes: int = setting(Whole(0), "With no more underutilized nodes than this, it does nothing.", 0)
     evictable_namespaces: Namespaces | None = setting(_EXCLUDING, "Whose pods stay: only exclude may be set.")
     eviction_limits: Limits | None = setting(Section(Limits), "How much it may evict.")
@@ -258,9 +256,7 @@ class Condition:
 
     def complaints(self) -> Iterator[Complaint]:
         if not (self.type or self.status or self.reason) and self.min_time_since_last_transition_seconds is None:
-            yield Complaint(
-                (), "one of type, status, reason and minTimeSinceLastTransitionSeconds must be set"
-            )
+            yield Complaint((), "one of type, status, reason and minTimeSinceLastTransitionSeconds must be set")
 
 
 _STATES = (
@@ -326,7 +322,9 @@ class _Class:
 
 @dataclass(frozen=True, kw_only=True)
 class _Claims:
-    protected_storage_classes: list[_Class] = setting(ListOf(Section(_Class)), "Claims of other classes do not count.", [])
+    protected_storage_classes: list[_Class] = setting(
+        ListOf(Section(_Class)), "Claims of other classes do not count.", []
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -371,7 +369,9 @@ class DefaultEvictor:
     evict_daemon_set_pods: bool = setting(Switch(), "Whether pods of DaemonSets may go.", False)
     evict_system_critical_pods: bool = setting(Switch(), "Whether pods of system priorities may go.", False)
     ignore_pvc_pods: bool = setting(Switch(), "Whether pods with claims stay.", False)
-    ignore_pods_without_pdb: bool = setting(Switch(), "Whether pods without a budget stay.", False, key="ignorePodsWithoutPDB")
+    ignore_pods_without_pdb: bool = setting(
+        Switch(), "Whether pods without a budget stay.", False, key="ignorePodsWithoutPDB"
+    )
     evict_failed_bare_pods: bool = setting(Switch(), "Whether failed pods without an owner may go.", False)
 
     def complaints(self) -> Iterator[Complaint]:
@@ -385,7 +385,9 @@ class DefaultEvictor:
             or self.evict_failed_bare_pods
         )
         if is_old and protections is not None and (protections.extra_enabled or protections.default_disabled):
-            yield Complaint(("podProtections",), "cannot be used beside the deprecated fields evict… and ignore…", key=True)
+            yield Complaint(
+                ("podProtections",), "cannot be used beside the deprecated fields evict… and ignore…", key=True
+            )
 
     @property
     def protected(self) -> tuple[str, ...]:

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.emulated.descheduler import policies
-from kemu.emulated.descheduler.clusters import HARD, Cluster, Node, Pod, enemies, grouped, is_enemy, matches_node, statuses, tolerates
+from kemu.emulated.descheduler.clusters import (
+    Cluster,
+    Node,
+    Pod,
+    enemies,
+    grouped,
+    is_enemy,
+    matches_node,
+    statuses,
+    tolerates,
+)
 from kemu.emulated.descheduler.evictions import NODE, TOTAL, EvictionError, Evictor, Filter
 from kemu.emulated.objects import meta, selectors
 from kemu.emulated.objects.amounts import qos

@@ -104,9 +104,13 @@ class LowNodeUtilization(_Utilization):
         pods = {node.metadata.name: self.cluster.pods_on(node.metadata.name) for node in nodes}
         used = {name: usage(those, names) for name, those in pods.items()}
         shares = {node.metadata.name: _shares(node, used[node.metadata.name]) for node in nodes}
-        low, high = _deviations(args, list(shares.values())) if args.use_deviation_thresholds else (
-            args.thresholds,
-            args.target_thresholds,
+        low, high = (
+            _deviations(args, list(shares.values()))
+            if args.use_deviation_thresholds
+            else (
+                args.thresholds,
+                args.target_thresholds,
+            )
         )
         under: list[_Info] = []
         over: list[_Info] = []

@@ -16,9 +16,9 @@ from google.protobuf.message import Message
 from kemu import errors
 from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaler_settings
-from kemu.emulated.descheduler import policies
 from kemu.emulated.client.volume_drivers import Storage
 from kemu.emulated.controllers.settings import Controller
+from kemu.emulated.descheduler import policies
 from kemu.emulated.kubelet.settings.references import References
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings.documents import Document

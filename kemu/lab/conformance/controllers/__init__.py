@@ -1,6 +1,7 @@
 """Recorded decisions of the node lifecycle and the taint eviction controller.
 
 autoscaling       recorded looks of the HorizontalPodAutoscaler controller
+descheduling      recorded turns of the strategies of the descheduler
 elections         recorded leader elections, repeated by the candidates of ``elections``
 node_failures     recorded node failures
 taint_evictions   recorded taint-based evictions, repeated with the actor ``controller/taint-eviction``

@@ -14,8 +14,8 @@ from typing import Any
 from kemu.emulated import variants
 from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaling
-from kemu.emulated.descheduler import policies
 from kemu.emulated.client.volume_drivers import Storage
+from kemu.emulated.descheduler import policies
 from kemu.emulated.kubelet.settings.references import References
 from kemu.emulated.settings.declared import Section, setting
 from kemu.emulated.settings.shapes import (

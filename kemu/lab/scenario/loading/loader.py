@@ -314,7 +314,7 @@ class _Loading:
         has_autoscaler = raw.get("autoscaler") is not None
         has_descheduler = raw.get("descheduler") is not None
         if spec.descheduler is not None:
-            running.setdefault(controller_keys.DESCHEDULER, controller_keys.Controller())
+            running.setdefault(controller_keys.DESCHEDULER, controller_keys.default(controller_keys.DESCHEDULER))
         controllers.check(
             spec.controllers,
             running,
