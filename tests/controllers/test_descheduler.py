@@ -130,5 +130,5 @@ def test_a_controller_without_a_policy(tmp_path: Path) -> None:
     document = yaml.safe_load(path.read_text())
     del document["spec"]["descheduler"]
     path.write_text(yaml.safe_dump(document))
-    with pytest.raises(errors.KemuError, match=r"there is no descheduler, which says what its policy is"):
+    with pytest.raises(errors.KemuError, match=r"there is no spec.descheduler, which says what its policy is"):
         loader.load(path)

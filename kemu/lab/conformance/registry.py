@@ -22,6 +22,7 @@ _MODULES = {
     "jobs": ("kemu.lab.conformance.jobs.questions", "kemu.lab.conformance.jobs.questions"),
     "kubelet": ("kemu.lab.conformance.kubelet.decisions", "kemu.lab.conformance.kubelet.judgements"),
     "patches": ("kemu.lab.conformance.writes.patches", "kemu.lab.conformance.writes.patches"),
+    "queues": ("kemu.lab.conformance.controllers.queueing", "kemu.lab.conformance.controllers.queueing"),
     "quota": ("kemu.lab.conformance.quotas.sequences", "kemu.lab.conformance.quotas.sequences"),
     "scheduler": ("kemu.lab.conformance.scheduler.questions", "kemu.lab.conformance.scheduler.questions"),
     "volumes": ("kemu.lab.conformance.volumes.questions", "kemu.lab.conformance.volumes.questions"),

@@ -21,6 +21,7 @@ from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.descheduler import policies
 from kemu.emulated.kubelet.settings.references import References
 from kemu.emulated.objects.plain import Json
+from kemu.emulated.queues import settings as queue_settings
 from kemu.emulated.settings.documents import Document
 from kemu.emulated.store.settings import Store
 from kemu.lab.checks.history.windows import Window
@@ -153,6 +154,7 @@ class Scenario:
     extenders: tuple[Extender, ...]
     autoscaler: Autoscaler | None
     descheduler: policies.Settings | None
+    queues: queue_settings.Settings | None
     api_servers: ApiServers
     event_objects: str
     """Which Event objects actors write: ``notable all none``."""

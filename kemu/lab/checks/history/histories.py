@@ -48,6 +48,8 @@ from kemu.runtime.runlog.events import (
     FaultHit,
     GarbageCollected,
     InstanceChanged,
+    JobAdmitted,
+    JobPreempted,
     LogCut,
     LogLate,
     LogMissing,
@@ -629,6 +631,12 @@ class History(StoreHistory):
 
     def _on_descheduled(self, time_ns: int, actor: str, event: PodDescheduled) -> None:
         self.counts["descheduled"] += event.ok
+
+    def _on_job_admitted(self, time_ns: int, actor: str, event: JobAdmitted) -> None:
+        self.counts["jobs_admitted"] += 1
+
+    def _on_job_preempted(self, time_ns: int, actor: str, event: JobPreempted) -> None:
+        self.counts["jobs_preempted"] += 1
 
     def _on_scaled_down(self, time_ns: int, actor: str, event: ScaleDownEnded) -> None:
         self.counts["nodes_removed"] += event.ok

@@ -17,6 +17,7 @@ from kemu.emulated.autoscaler import settings as autoscaling
 from kemu.emulated.client.volume_drivers import Storage
 from kemu.emulated.descheduler import policies
 from kemu.emulated.kubelet.settings.references import References
+from kemu.emulated.queues import settings as queues
 from kemu.emulated.settings.declared import Section, setting
 from kemu.emulated.settings.shapes import (
     DEFINITIONS,
@@ -102,6 +103,9 @@ class Spec:
     )
     descheduler: policies.Settings | None = setting(
         Section(policies.Settings), "A descheduler: its policy, and how often it acts on it."
+    )
+    queues: queues.Settings | None = setting(
+        Section(queues.Settings), "Queues of Jobs with quotas, cohorts, borrowing and preemption, as Kueue has them."
     )
     users: list[User] = setting(
         ListOf(Section(User)), "People and programs as whom events may be done, with their roles.", []

@@ -72,6 +72,7 @@ def check(
     *,
     has_autoscaler: bool,
     has_descheduler: bool,
+    has_queues: bool,
 ) -> None:
     """Complain of what client-go would refuse, of an autoscaler without anything to scale and of a descheduler without
     a policy. ``checked``: what the
@@ -80,13 +81,14 @@ def check(
     for name, section, has_section, what in (
         (controller_keys.CLUSTER_AUTOSCALER, "autoscaler", has_autoscaler, "what node groups there are"),
         (controller_keys.DESCHEDULER, "descheduler", has_descheduler, "what its policy is"),
+        (controller_keys.KUEUE, "queues", has_queues, "what queues there are"),
     ):
         if name not in controllers or has_section:
             continue
         place = checked.index(name) if isinstance(checked, list) else name
         report.add(
             (*path, place),
-            f"there is no {section}, which says {what}",
+            f"there is no spec.{section}, which says {what}",
             f"add spec.{section}; the controller then runs without being named",
             key=not isinstance(place, int),
         )

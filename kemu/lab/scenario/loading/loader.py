@@ -313,14 +313,16 @@ class _Loading:
         )
         has_autoscaler = raw.get("autoscaler") is not None
         has_descheduler = raw.get("descheduler") is not None
-        if spec.descheduler is not None:
-            running.setdefault(controller_keys.DESCHEDULER, controller_keys.default(controller_keys.DESCHEDULER))
+        for name, section in ((controller_keys.DESCHEDULER, spec.descheduler), (controller_keys.KUEUE, spec.queues)):
+            if section is not None:
+                running.setdefault(name, controller_keys.default(name))
         controllers.check(
             spec.controllers,
             running,
             self.report,
             has_autoscaler=has_autoscaler,
             has_descheduler=has_descheduler,
+            has_queues=raw.get("queues") is not None,
         )
         found_users = users.by_name(spec.users, self.report)
         users.check_actors(timeline.events, found_users, self.report)
@@ -369,6 +371,7 @@ class _Loading:
             extenders=tuple(extenders),
             autoscaler=None if autoscaler is None else autoscaler.settings,
             descheduler=spec.descheduler,
+            queues=spec.queues,
             api_servers=spec.api_servers,
             users=found_users,
             event_objects=spec.event_objects,
