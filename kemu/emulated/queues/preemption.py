@@ -51,7 +51,7 @@ class Rules:
     within_nominal: bool = True
     """Whether a queue within its nominal quota may preempt whatever the shares are."""
     borrows_when_fair: bool = False
-    """Whether borrowWithinCohort counts with fair sharing, too, as before Kueue 0.10.3: a bug."""
+    """Whether borrowWithinCohort counts with fair sharing, too, as in Kueue 0.9 and 0.10.0: a bug."""
     spares_own: bool = True
     """Whether with fair sharing a victim of the workload's own queue is spared if there is room without it, although
     its going made others fair game (kueue#14543)."""

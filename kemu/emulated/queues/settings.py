@@ -140,7 +140,7 @@ class Settings:
     )
     sticky_preemptors: bool = setting(
         Switch(),
-        "Whether a workload that has preempted stays at the head of its queue, as since Kueue 0.14; {default}.",
+        "Whether a workload that has preempted stays at the head of its queue, as since Kueue 0.13.6; {default}.",
         True,
     )
     victims_go_behind: bool = setting(
@@ -150,7 +150,7 @@ class Settings:
         True,
     )
     borrows_when_fair: bool = setting(
-        Switch(), "Whether borrowWithinCohort counts with fair sharing, too, as before Kueue 0.10.3; {default}.", False
+        Switch(), "Whether borrowWithinCohort counts with fair sharing, too, as in Kueue 0.9 and 0.10.0; {default}.", False
     )
 
     spares_own: bool = setting(
