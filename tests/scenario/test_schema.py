@@ -17,6 +17,7 @@ from tests.scenario.test_mistakes import TEN_MISTAKES
 from tests.scenario.texts import FIRST_LINE, HEAD, NODES, SCENARIOS
 
 FILES = sorted(SCENARIOS.glob("*/*.yaml"))
+DOCUMENTS = ("scenarios.md", "autoscaler.md", "descheduler.md", "queues.md", "limits.md", "chaos.md")
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def keys(shape: Any) -> Iterator[str]:
 
 def test_the_documentation_names_every_key() -> None:
     docs = SCENARIOS.parent / "docs"
-    text = "".join((docs / name).read_text() for name in ("scenarios.md", "autoscaler.md", "limits.md", "chaos.md"))
+    text = "".join((docs / name).read_text() for name in DOCUMENTS)
     in_code = {word for code in re.findall(r"`[^`]+`|```.*?```", text, re.S) for word in re.findall(r"[\w-]+", code)}
     in_code |= {part for word in in_code for part in word.split("-")}
     assert sorted(set(keys(schema.SCENARIO)) - in_code) == []

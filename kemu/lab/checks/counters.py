@@ -14,6 +14,7 @@ COUNTERS = (
     "attempts_unschedulable", "write_conflicts", "requests_refused", "requests_throttled", "faults",
     "search_evaluations", "searches_given_up", "budget_violations", "preemptions_within_budget",
     "evictions_within_budget", "evictions_beyond_budget", "scale_ups", "nodes_added", "nodes_removed",
+    "descheduled", "jobs_admitted", "jobs_preempted",
 )  # fmt: skip
 
 

@@ -18,8 +18,10 @@ from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaler_settings
 from kemu.emulated.client.volume_drivers import Storage
 from kemu.emulated.controllers.settings import Controller
+from kemu.emulated.descheduler import policies
 from kemu.emulated.kubelet.settings.references import References
 from kemu.emulated.objects.plain import Json
+from kemu.emulated.queues import settings as queue_settings
 from kemu.emulated.settings.documents import Document
 from kemu.emulated.store.settings import Store
 from kemu.lab.checks.history.windows import Window
@@ -151,6 +153,8 @@ class Scenario:
     schedulers: tuple[Scheduler, ...]
     extenders: tuple[Extender, ...]
     autoscaler: Autoscaler | None
+    descheduler: policies.Settings | None
+    queues: queue_settings.Settings | None
     api_servers: ApiServers
     event_objects: str
     """Which Event objects actors write: ``notable all none``."""

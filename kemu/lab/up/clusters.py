@@ -42,6 +42,8 @@ MOST_EVENTS = 20_000
 _LEFT_OUT = (
     controller_keys.RESCHEDULER,
     controller_keys.CLUSTER_AUTOSCALER,
+    controller_keys.DESCHEDULER,
+    controller_keys.KUEUE,
     controller_keys.NODE_AFFINITY_EVICTION,
     controller_keys.SERVICE_LB,
 )

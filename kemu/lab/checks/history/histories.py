@@ -48,6 +48,8 @@ from kemu.runtime.runlog.events import (
     FaultHit,
     GarbageCollected,
     InstanceChanged,
+    JobAdmitted,
+    JobPreempted,
     LogCut,
     LogLate,
     LogMissing,
@@ -57,6 +59,7 @@ from kemu.runtime.runlog.events import (
     PodAttempted,
     PodBound,
     PodCreated,
+    PodDescheduled,
     PodFinished,
     PodPreempting,
     PodRunning,
@@ -625,6 +628,15 @@ class History(StoreHistory):
         if event.ok:
             self.counts["scale_ups"] += 1
             self.counts["nodes_added"] += event.size - event.size_before
+
+    def _on_descheduled(self, time_ns: int, actor: str, event: PodDescheduled) -> None:
+        self.counts["descheduled"] += event.ok
+
+    def _on_job_admitted(self, time_ns: int, actor: str, event: JobAdmitted) -> None:
+        self.counts["jobs_admitted"] += 1
+
+    def _on_job_preempted(self, time_ns: int, actor: str, event: JobPreempted) -> None:
+        self.counts["jobs_preempted"] += 1
 
     def _on_scaled_down(self, time_ns: int, actor: str, event: ScaleDownEnded) -> None:
         self.counts["nodes_removed"] += event.ok

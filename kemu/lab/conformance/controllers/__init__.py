@@ -1,8 +1,10 @@
 """Recorded decisions of the node lifecycle and the taint eviction controller.
 
 autoscaling       recorded looks of the HorizontalPodAutoscaler controller
+descheduling      recorded turns of the strategies of the descheduler
 elections         recorded leader elections, repeated by the candidates of ``elections``
 node_failures     recorded node failures
+queueing          recorded searches of Kueue's scheduler for victims
 taint_evictions   recorded taint-based evictions, repeated with the actor ``controller/taint-eviction``
 workloads         recorded syncs of the workload controllers, repeated one by one with the classes that run as actors
 """

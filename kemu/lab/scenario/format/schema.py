@@ -15,7 +15,9 @@ from kemu.emulated import variants
 from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaling
 from kemu.emulated.client.volume_drivers import Storage
+from kemu.emulated.descheduler import policies
 from kemu.emulated.kubelet.settings.references import References
+from kemu.emulated.queues import settings as queues
 from kemu.emulated.settings.declared import Section, setting
 from kemu.emulated.settings.shapes import (
     DEFINITIONS,
@@ -98,6 +100,12 @@ class Spec:
     )
     autoscaler: autoscaling.Settings | None = setting(
         _AUTOSCALER, "A cluster autoscaler: node groups that grow and shrink, and the flags by which they do."
+    )
+    descheduler: policies.Settings | None = setting(
+        Section(policies.Settings), "A descheduler: its policy, and how often it acts on it."
+    )
+    queues: queues.Settings | None = setting(
+        Section(queues.Settings), "Queues of Jobs with quotas, cohorts, borrowing and preemption, as Kueue has them."
     )
     users: list[User] = setting(
         ListOf(Section(User)), "People and programs as whom events may be done, with their roles.", []

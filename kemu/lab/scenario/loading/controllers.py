@@ -65,17 +65,31 @@ def chosen(
     return {name: checked[name] for name in controller_keys.KINDS if name in checked}
 
 
-def check(checked: object, controllers: Mapping[str, Controller], report: Report, *, has_autoscaler: bool) -> None:
-    """Complain of what client-go would refuse, and of an autoscaler without anything to scale. ``checked``: what the
+def check(
+    checked: object,
+    controllers: Mapping[str, Controller],
+    report: Report,
+    *,
+    has_autoscaler: bool,
+    has_descheduler: bool,
+    has_queues: bool,
+) -> None:
+    """Complain of what client-go would refuse, of an autoscaler without anything to scale and of a descheduler without
+    a policy. ``checked``: what the
     scenario says."""
     path = ("spec", "controllers")
-    if controller_keys.CLUSTER_AUTOSCALER in controllers and not has_autoscaler:
-        name = controller_keys.CLUSTER_AUTOSCALER
+    for name, section, has_section, what in (
+        (controller_keys.CLUSTER_AUTOSCALER, "autoscaler", has_autoscaler, "what node groups there are"),
+        (controller_keys.DESCHEDULER, "descheduler", has_descheduler, "what its policy is"),
+        (controller_keys.KUEUE, "queues", has_queues, "what queues there are"),
+    ):
+        if name not in controllers or has_section:
+            continue
         place = checked.index(name) if isinstance(checked, list) else name
         report.add(
             (*path, place),
-            "there is no autoscaler, which says what node groups there are",
-            "add spec.autoscaler; the controller then runs without being named",
+            f"there is no spec.{section}, which says {what}",
+            f"add spec.{section}; the controller then runs without being named",
             key=not isinstance(place, int),
         )
     for name, settings in controllers.items():

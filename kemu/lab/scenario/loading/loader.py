@@ -32,7 +32,7 @@ from kemu.lab.scenario import expectations, scenarios
 from kemu.lab.scenario.format import schema
 from kemu.lab.scenario.format.clusters import Node, Nodes, Scheduler
 from kemu.lab.scenario.format.events import Event
-from kemu.lab.scenario.format.keys import timing_keys
+from kemu.lab.scenario.format.keys import controller_keys, timing_keys
 from kemu.lab.scenario.loading import (
     clusters,
     controllers,
@@ -315,7 +315,18 @@ class _Loading:
             has_volumes=has_volumes,
         )
         has_autoscaler = raw.get("autoscaler") is not None
-        controllers.check(spec.controllers, running, self.report, has_autoscaler=has_autoscaler)
+        has_descheduler = raw.get("descheduler") is not None
+        for name, section in ((controller_keys.DESCHEDULER, spec.descheduler), (controller_keys.KUEUE, spec.queues)):
+            if section is not None:
+                running.setdefault(name, controller_keys.default(name))
+        controllers.check(
+            spec.controllers,
+            running,
+            self.report,
+            has_autoscaler=has_autoscaler,
+            has_descheduler=has_descheduler,
+            has_queues=raw.get("queues") is not None,
+        )
         found_users = users.by_name(spec.users, self.report)
         users.check_actors(timeline.events, found_users, self.report)
         names = references.Names(
@@ -362,6 +373,8 @@ class _Loading:
             schedulers=tuple(schedulers),
             extenders=tuple(extenders),
             autoscaler=None if autoscaler is None else autoscaler.settings,
+            descheduler=spec.descheduler,
+            queues=spec.queues,
             api_servers=spec.api_servers,
             users=found_users,
             event_objects=spec.event_objects,

@@ -157,6 +157,8 @@ def _problems(scenario: Scenario) -> Iterator[str]:
         (scenario.holds, "holds", "nobody decides when a message between processes arrives"),
         (scenario.extenders, "extenders", "kemu's extenders do not speak HTTP"),
         (scenario.autoscaler, "autoscaler", "no Cluster Autoscaler is started"),
+        (scenario.descheduler, "descheduler", "no descheduler is started"),
+        (scenario.queues, "queues", "no Kueue is started"),
         (scenario.storage, "storage", "no CSI drivers are started"),
         (scenario.users, "users", "no users with rights of their own are made"),
         (scenario.lives, "lives", "a real API server does not annotate pods"),

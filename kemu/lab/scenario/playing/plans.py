@@ -295,6 +295,10 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
             ]
         if name == controller_keys.CLUSTER_AUTOSCALER:
             config |= _autoscaler(scenario)
+        if name == controller_keys.KUEUE:
+            config["settings"] = plain(scenario.queues)
+        if name == controller_keys.DESCHEDULER:
+            config |= {"settings": plain(scenario.descheduler), "events": scenario.event_objects}
         if name in controller_keys.OF_VOLUMES or scenario.event_objects != recorders.NOTABLE:
             config["events"] = scenario.event_objects
         if name == controller_keys.CSI_DRIVERS:

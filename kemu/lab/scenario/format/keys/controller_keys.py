@@ -11,6 +11,8 @@ from kemu.emulated.controllers import node_health, pod_gc
 from kemu.emulated.controllers.services import load_balancers, members, mirroring, slices
 from kemu.emulated.controllers.settings import Controller, NoSettings
 from kemu.emulated.controllers.workloads.stateful import stateful_sets
+from kemu.emulated.descheduler import policies
+from kemu.emulated.queues import settings as queue_settings
 from kemu.emulated.settings.declared import Section
 from kemu.emulated.settings.shapes import Choice, Key, ListOf, Record, ScalarOr
 
@@ -33,7 +35,7 @@ NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "po
 NODE_AFFINITY_EVICTION = "node-affinity-eviction"
 RESCHEDULER, DISRUPTION = "rescheduler", "disruption"
 RESOURCE_QUOTA = "resourcequota"
-CLUSTER_AUTOSCALER = autoscaler.NAME
+CLUSTER_AUTOSCALER, DESCHEDULER, KUEUE = autoscaler.NAME, policies.NAME, queue_settings.NAME
 DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
 DEPLOYMENT, REPLICATION_CONTROLLER = "deployment", "replicationcontroller"
@@ -117,6 +119,16 @@ KINDS: dict[str, Kind] = {
     CLUSTER_AUTOSCALER: Kind(
         "kemu.emulated.autoscaler.autoscaler:ClusterAutoscaler",
         "Adds and removes nodes; runs if there is an autoscaler.",
+        rate=limits.CLIENT_GO,
+    ),
+    DESCHEDULER: Kind(
+        "kemu.emulated.descheduler.descheduler:Descheduler",
+        "Evicts pods that schedulers may place better; runs if there is a descheduler.",
+        rate=limits.CLIENT_GO,
+    ),
+    KUEUE: Kind(
+        "kemu.emulated.queues.controller:Kueue",
+        "Admits Jobs to the quota of their queues, and preempts them; runs if there are queues.",
         rate=limits.CLIENT_GO,
     ),
     VOLUME_BINDER: Kind(
