@@ -35,9 +35,33 @@ def scenario(driver: dict[str, Any], manifests: list[Any], events: list[Any], ex
     return {"apiVersion": "kemu.dev/v1", "kind": "Scenario", "metadata": {"name": "volumes"}, "spec": spec}
 
 
-def claim(name: str) -> dict[str, Any]:
+def claim(name: str, **others: Any) -> dict[str, Any]:
     metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": CLAIM}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {**CLAIM, **others}}
+
+
+GROWING = {**CLASS, "metadata": {"name": "growing"}, "allowVolumeExpansion": True}
+NOT_ON_NODE = "volume.kubernetes.io/node-expansion-not-required"
+DATA = {"kind": "PersistentVolumeClaim", "name": "data"}
+DB = pod("db", {"persistentVolumeClaim": {"claimName": "data"}})
+
+
+def asks(at: str, size: str) -> dict[str, Any]:
+    return {"at": at, "patch": {**DATA, "merge": {"spec": {"resources": {"requests": {"storage": size}}}}}}
+
+
+def attributes(name: str, driver: str = "csi.example.com") -> dict[str, Any]:
+    kind = {"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass"}
+    return {**kind, "metadata": {"name": name}, "driverName": driver, "parameters": {"iops": "1000"}}
+
+
+def wants(at: str, name: str) -> dict[str, Any]:
+    return {"at": at, "patch": {**DATA, "merge": {"spec": {"volumeAttributesClassName": name}}}}
+
+
+def says(field: str, value: Any) -> dict[str, Any]:
+    wanted = {"exists": False} if value is None else {"equals": value}
+    return {"object": DATA, "field": f"status.{field}", **wanted}
 
 
 CASES: dict[str, dict[str, Any]] = {
@@ -74,6 +98,57 @@ CASES: dict[str, dict[str, Any]] = {
             {"object": {"kind": "CSIStorageCapacity", "name": "csisc-fast-a", "namespace": "kube-system"},
              "field": "capacity", "equals": "3Gi"},
         ],
+    ),
+    "a claim that asks for more grows: first the volume, then, at a sync of the pod, its file system": scenario(
+        {},
+        [GROWING, claim("data", storageClassName="growing"), DB],
+        [asks("30s", "8Gi")],
+        [
+            says("capacity.storage", "8Gi"),
+            says("allocatedResources.storage", "8Gi"),
+            says("allocatedResourceStatuses", None),
+            says("conditions", None),
+        ],
+    ),
+    "a volume without a file system needs no node to grow": scenario(
+        {},
+        [GROWING, claim("data", storageClassName="growing", volumeMode="Block"), DB],
+        [asks("30s", "8Gi")],
+        [
+            says("capacity.storage", "8Gi"),
+            {"object": DATA, "field": f"metadata.annotations[{NOT_ON_NODE}]", "equals": "true"},
+        ],
+    ),
+    "where there is no room to grow, a user may ask for less": scenario(
+        {"capacity": "10Gi"},
+        [GROWING, claim("data", storageClassName="growing"), DB],
+        [asks("20s", "20Gi"), asks("60s", "7Gi")],
+        [
+            {"event": {"reason": "VolumeResizeFailed", "about": "data", "equals": 1}},
+            says("capacity.storage", "7Gi"),
+            says("conditions", None),
+        ],
+    ),
+    "a claim whose class does not allow it does not grow": scenario(
+        {}, [claim("data"), DB], [asks("30s", "8Gi")], [says("capacity.storage", "5Gi"), says("conditions", None)]
+    ),
+    "a volume gets the attributes of another class": scenario(
+        {},
+        [attributes("gold"), claim("data"), DB],
+        [wants("30s", "gold")],
+        [says("currentVolumeAttributesClassName", "gold"), says("modifyVolumeStatus", None), says("conditions", None)],
+    ),
+    "a class of attributes of another driver is infeasible": scenario(
+        {},
+        [attributes("gold", "csi.other.com"), claim("data"), DB],
+        [wants("30s", "gold")],
+        [says("modifyVolumeStatus.status", "Infeasible"), says("currentVolumeAttributesClassName", None)],
+    ),
+    "a class of attributes that is not there is waited for": scenario(
+        {},
+        [claim("data"), DB],
+        [wants("30s", "gold"), {"at": "60s", "create": attributes("gold")}],
+        [says("currentVolumeAttributesClassName", "gold"), says("modifyVolumeStatus", None)],
     ),
     "a pod whose volume cannot be created returns to the queue": scenario(
         {"failures": 1},

@@ -4,6 +4,7 @@
     scripts/upgrade v1.37.0 --write         and put it into the repository
     scripts/upgrade v1.37.0 --part gates    one part alone: protos, gates, served, schemas, facts, roles, decisions …
     scripts/upgrade v1.37.0 --cases 20      ask 20 recorded cases of each family, not all
+    scripts/upgrade v1.37.0 --recorder DIR  with a copy of the recorder that is mended for that version
 
 The modules come by the ordinary client of Go's modules. What changes is printed as Markdown, and kept in changes.md.
 """
@@ -42,13 +43,14 @@ _UNTOLD = ("docs/decisions.md", "docs/findings.md", "docs/museum/", "tests/confo
 class Upgrade:
     """From the version of ``tree`` to ``version``; what is made goes into ``made``, by the same paths."""
 
-    def __init__(self, tree: Path, version: str, work: Path, cases: int) -> None:
+    def __init__(self, tree: Path, version: str, work: Path, cases: int, recorder: Path | None = None) -> None:
         self.tree = tree
         self.version = modules.checked(version)
         self.before = gates.known(tree / GATES).version
         self.work = work
         self.made = work / "made"
         self.cases = cases
+        self._sources = recorder
         self._recorders: dict[str, Recorder] = {}
 
     def put(self, path: Path, content: str | bytes) -> None:
@@ -60,7 +62,9 @@ class Upgrade:
         if version not in self._recorders:
             print(f"building the recorder with {version}", file=sys.stderr)
             folder = self.work / f"recorder-{version}"
-            built = recorders.build(self.tree / RECORDER, version, folder, is_own=version == self.before)
+            own = version == self.before
+            sources = self.tree / RECORDER if own or self._sources is None else self._sources
+            built = recorders.build(sources, version, folder, is_own=own)
             self._recorders[version] = built
             if version == self.version:
                 for name in ("go.mod", "go.sum"):
@@ -171,7 +175,7 @@ def report(upgrade: Upgrade, parts: Iterable[str]) -> Iterator[str]:
     built = upgrade._recorders.get(upgrade.version)
     if built is not None and (built.without or built.roots):
         yield f"\n## What the recorder cannot ask of {upgrade.version} before it is mended\n"
-        yield from (f"    {file}:{said}" for file, said in sorted(built.without.items()))
+        yield from (f"    {function}: {said}" for function, said in sorted(built.without.items()))
         yield from (f"    facts.go: there is no {root}" for root in sorted(set(built.roots)))
 
 
@@ -185,13 +189,14 @@ def main() -> int:
     )
     parser.add_argument("--cases", type=int, default=0, metavar="N", help="cases of each family; 0: all")
     parser.add_argument("--write", action="store_true", help="put what is made into the tree")
+    parser.add_argument("--recorder", type=Path, metavar="DIR", help="its sources, where those of the tree do not do")
     parser.add_argument("--tree", type=Path, default=ROOT, metavar="DIR", help="another copy of the repository")
     parser.add_argument("--work", type=Path, metavar="DIR", help="where things are made")
     asked = parser.parse_args()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     try:
         work = (asked.work or cache / "kemu" / "upgrades" / modules.checked(asked.version)).resolve()
-        upgrade = Upgrade(asked.tree.resolve(), asked.version, work, asked.cases)
+        upgrade = Upgrade(asked.tree.resolve(), asked.version, work, asked.cases, asked.recorder)
         shutil.rmtree(upgrade.made, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)
         with (work / "changes.md").open("w") as kept:

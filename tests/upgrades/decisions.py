@@ -145,7 +145,7 @@ def _answers(
             given = _asked(some, kind, recorder)
         except UpgradeError as error:
             if "does not compile" in str(error):
-                raise UpgradeError(str(error).partition(": ")[2]) from None
+                raise UpgradeError(_short(error)) from None
             given = []
             for one in some:
                 try:
@@ -170,7 +170,7 @@ def _asked(cases: list[dict[str, Any]], kind: str, recorder: Recorder) -> list[d
 
 
 def _short(error: UpgradeError) -> str:
-    return re.sub(r"^recorder \w+ \([^)]*\): |/dev/stdin:\d+: ", "", str(error))[:200]
+    return re.sub(r"^recorder \w+ \([^)]*\): (?:panic: )?|/dev/stdin:\d+: ", "", str(error))[:200]
 
 
 def _text(value: Any) -> str:

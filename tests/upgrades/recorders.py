@@ -1,8 +1,8 @@
 """The recorder, built with another version of Kubernetes.
 
-Kubernetes' packages change their functions from version to version, so some files of the recorder may not compile. What
-they ask cannot be asked then; everything else can. What is left out is said, with the compiler's words: it is to be
-mended in ``tests/conformance/recorder``.
+Kubernetes changes its functions from version to version, so parts of the recorder may not compile. A function that does
+not is made one that says so; what it asks cannot be asked then, and everything else can. What is left out is listed with
+the compiler's words: it is to be mended in ``tests/conformance/recorder``, or in a copy of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from tests.upgrades.modules import UpgradeError
 
 _SAID = re.compile(r"^(?:\./)?(\w+\.go):(\d+):\d+: (.+)$", re.MULTILINE)
 _NO_TYPE = re.compile(r"undefined: (\w+\.\w+)$")
-_NO_NAME = re.compile(r"undefined: (\w+)$")
+_UNUSED = re.compile(r'"([^"]+)" imported(?: as \w+)? and not used$')
+_MOST_ROUNDS = 20
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Recorder:
     version: str
     program: Path
     without: dict[str, str] = field(default_factory=dict)
-    """Files that do not compile, with what the compiler says first."""
+    """Functions that do not compile, as ``jobs.go: func newController``, with what the compiler says first."""
     roots: list[str] = field(default_factory=list)
     """Kinds that the version does not have."""
 
@@ -56,61 +57,63 @@ def build(sources: Path, version: str, folder: Path, is_own: bool = False) -> Re
     if not is_own:
         modules.require(folder, version)
     recorder = Recorder(version, folder / "recorder")
-    stubs: dict[str, str] = {}
-    for _ in range(50):
+    for _ in range(_MOST_ROUNDS):
         try:
             modules.go("build", "-buildvcs=false", "-gcflags=kemu.dev/...=-e", "-o", "recorder", ".", folder=folder)
             return recorder
         except UpgradeError as error:
-            if is_own or not _mend(folder, str(error), recorder, stubs):
+            if is_own or not mend(folder, str(error), recorder):
                 raise
     raise UpgradeError(f"the recorder does not compile with {version}, whatever is left out: {recorder.without}")
 
 
-def _mend(folder: Path, said: str, recorder: Recorder, stubs: dict[str, str]) -> bool:
-    """Takes out what the compiler complains of; False: there is nothing to take out."""
-    wrong: dict[str, str] = {}
-    names: set[str] = set()
-    for file, number, words in _SAID.findall(said):
-        if words == "too many errors":
-            continue
-        if (lacking := _NO_TYPE.search(words)) and _drop_root(folder / file, lacking[1]):
-            recorder.roots.append(lacking[1])
-        elif (lacking := _NO_NAME.search(words)) and file == "main.go":
-            names.add(lacking[1])
-        elif file != "main.go":
-            wrong.setdefault(file, f"{number}: {words}")
-    for name in sorted(names):
-        stub = _stub(name, folder)
-        if stub is None:
-            return False
-        stubs[name] = stub
-    for file, words in wrong.items():
-        recorder.without[file] = words
-        (folder / file).rename(folder / f"{file}.out")
-    if stubs:
-        head = 'package main\n\nimport (\n\t"encoding/json"\n\t"errors"\n\t"io"\n\t"testing"\n)\n\n'
-        keep = "var (\n\t_ json.RawMessage\n\t_ io.Writer\n\t_ *testing.T\n)\n\n"
-        (folder / "left_out.go").write_text(head + keep + "\n\n".join(stubs.values()) + "\n")
-    return bool(wrong or names or recorder.roots)
+def mend(folder: Path, said: str, recorder: Recorder) -> bool:
+    """Takes out what the compiler complains of; False: there is nothing that can be taken out."""
+    mended = False
+    by_file: dict[str, list[tuple[int, str]]] = {}
+    for name, number, words in _SAID.findall(said):
+        by_file.setdefault(name, []).append((int(number), words))
+    for name, complaints in by_file.items():
+        file = folder / name
+        lines = file.read_text().split("\n")
+        wrong: dict[int, str] = {}
+        for number, words in complaints:
+            lacking, unused = _NO_TYPE.search(words), _UNUSED.search(words)
+            if lacking and _drop_root(lines, number - 1, lacking[1]):
+                recorder.roots.append(lacking[1])
+                mended = True
+            elif unused:
+                lines[number - 1] = f'\t_ "{unused[1]}"'
+                mended = True
+            elif (head := _head(lines, number - 1)) is not None:
+                wrong.setdefault(head, words)
+                mended = True
+        for head, words in sorted(wrong.items(), reverse=True):
+            recorder.without[f"{name}: {_silence(lines, head, name)}"] = words
+        file.write_text("\n".join(lines))
+    return mended
 
 
-def _drop_root(file: Path, name: str) -> bool:
-    """A kind that facts are asked of, and that the version lacks: ``apps1.Thing{}`` in a list."""
-    text = file.read_text()
-    shorter = re.sub(rf"(?<![\w.]){re.escape(name)}\{{\}},?[ ]?", "", text)
-    if shorter == text:
-        return name not in text  # an earlier complaint of the same has dropped it
-    file.write_text(shorter)
-    return True
+def _drop_root(lines: list[str], place: int, name: str) -> bool:
+    """A kind that facts are asked of, and that the version lacks: ``v1.Thing{}`` in a list."""
+    shorter = re.sub(rf"(?<![\w.]){re.escape(name)}\{{\}},?[ ]?", "", lines[place])
+    dropped = shorter != lines[place]
+    lines[place] = shorter
+    return dropped
 
 
-def _stub(name: str, folder: Path) -> str | None:
-    """A function that main.go calls and whose file was left out: it says so."""
-    for file in sorted(folder.glob("*.go.out")):
-        declared = re.search(rf"^func {name}\(.*\{{$", file.read_text(), re.MULTILINE)
-        if declared:
-            told = f'errors.New("{file.name.removesuffix(".out")} does not compile with this version")'
-            result = f"nil, {told}" if declared[0].endswith("(any, error) {") else told
-            return f"{declared[0]}\n\treturn {result}\n}}"
-    return None
+def _head(lines: list[str], place: int) -> int | None:
+    """Where the function around a line begins; None: there is none, or its head is what is wrong."""
+    head = next((number for number in range(place, -1, -1) if lines[number].startswith("func ")), None)
+    if head is None or head == place or not lines[head].endswith("{") or "}" in lines[head:place]:
+        return None
+    return head
+
+
+def _silence(lines: list[str], head: int, file: str) -> str:
+    """Has a function say that it does not compile. Returns its name."""
+    end = lines.index("}", head)
+    declared = re.match(r"func (?:\([^)]*\) )?(\w+)", lines[head])
+    assert declared is not None, lines[head]
+    lines[head + 1 : end] = [f'\tpanic("{declared[1]} in {file} does not compile with this version")']
+    return declared[1]

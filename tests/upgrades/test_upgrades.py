@@ -163,21 +163,20 @@ def test_cases_that_are_answered_otherwise_are_grouped(tmp_path: Path) -> None:
     assert [json.loads(line)["case"]["id"] for line in gzip.decompress(family.recorded()).splitlines()] == [*"abcd"]
 
 
-def test_a_file_that_does_not_compile_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "main.go").write_text("package main\n")
-    (tmp_path / "jobs.go").write_text("func answerJobs(t *testing.T, data json.RawMessage) (any, error) {\n}\n")
-    (tmp_path / "facts.go").write_text("var kinds = []any{v1.Old{}, v1.New{}}\n")
+def test_a_function_that_does_not_compile_says_so(tmp_path: Path) -> None:
+    jobs = 'import (\n\t"fmt"\n)\n\nfunc (w *world) begin(kind string) error {\n\tx := 1\n\tx.y()\n\treturn nil\n}\n'
+    (tmp_path / "jobs.go").write_text(jobs)
+    (tmp_path / "facts.go").write_text("var kinds = []any{v1.Old{}, v1.New{}, v1.Other{}}\n")
     recorder = Recorder("v1.99.0", tmp_path / "recorder")
-    stubs: dict[str, str] = {}
-    said = "./jobs.go:3:7: too many arguments\n./jobs.go:9:7: and so on\n./facts.go:1:9: undefined: v1.New"
-    assert recorders._mend(tmp_path, said, recorder, stubs)
-    assert recorder.without == {"jobs.go": "3: too many arguments"}
+    said = '# kemu.dev\n./jobs.go:2:2: "fmt" imported and not used\n./jobs.go:6:2: no\n./jobs.go:7:4: x.y undefined\n'
+    assert recorders.mend(tmp_path, said + "./facts.go:1:9: undefined: v1.New", recorder)
+    assert list(recorder.without) == ["jobs.go: begin"]
     assert recorder.roots == ["v1.New"]
-    assert (tmp_path / "facts.go").read_text() == "var kinds = []any{v1.Old{}, }\n"
-    assert recorders._mend(tmp_path, "./main.go:1:1: undefined: answerJobs", recorder, stubs)
-    text = (tmp_path / "left_out.go").read_text()
-    assert 'return nil, errors.New("jobs.go does not compile with this version")' in text
-    assert not recorders._mend(tmp_path, "./main.go:1:1: undefined: somethingElse", recorder, stubs)
+    assert (tmp_path / "facts.go").read_text() == "var kinds = []any{v1.Old{}, v1.Other{}}\n"
+    panics = '\tpanic("begin in jobs.go does not compile with this version")\n'
+    head = 'import (\n\t_ "fmt"\n)\n\nfunc (w *world) begin(kind string) error {\n'
+    assert (tmp_path / "jobs.go").read_text() == f"{head}{panics}}}\n"
+    assert not recorders.mend(tmp_path, "./jobs.go:5:9: undefined: world", recorder)
 
 
 @pytest.mark.parametrize("text", ["1.37.0", "v1.37", "v2.0.0", "main", "v1.37.0; ls"])

@@ -13,7 +13,7 @@ from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.volumes import claims
 from kemu.emulated.settings.declared import Section, restored, setting
 from kemu.emulated.settings.distributed import TIME
-from kemu.emulated.settings.shapes import QUANTITY, ListOf, MapOf, Number, Text, Whole
+from kemu.emulated.settings.shapes import QUANTITY, ListOf, MapOf, Number, Switch, Text, Whole
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -29,6 +29,13 @@ class Driver:
     detach: Any = setting(TIME, "How long it takes to detach one; {default} by default.", "5s")
     mount: Any = setting(TIME, "How long a kubelet takes to mount one; {default} by default.", "1s")
     unmount: Any = setting(TIME, "How long a kubelet takes to unmount one; {default} by default.", "500ms")
+    expand: Any = setting(TIME, "How long it takes to make one larger; {default} by default.", "3s")
+    expand_on_node: Any = setting(
+        TIME, "How long a kubelet takes to make the file system on it larger; {default} by default.", "1s"
+    )
+    modify: Any = setting(
+        TIME, "How long it takes to give one the attributes of another class; {default} by default.", "3s"
+    )
     failures: float = setting(Number(0), "The share of calls to create a volume that fail; {default} by default.", 0)
     topology_keys: list[str] = setting(
         ListOf(Text()),
@@ -54,6 +61,9 @@ class Storage:
 
     drivers: Mapping[str, Driver] = setting(
         MapOf(Section(Driver)), "By the name of the driver, which is the provisioner of its classes.", {}
+    )
+    expansion: bool | None = setting(
+        Switch(), "Whether kubelets look for mounted volumes that have grown; by default if a class allows it."
     )
 
 

@@ -104,7 +104,7 @@ def _everywhere() -> dict[str, Any]:
     """What every cluster has, whatever is in it at first: clients may bring anything at any time."""
     return {
         "controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT],
-        "storage": {},
+        "storage": {"expansion": True},
         "programs": True,
     }
 

@@ -1,7 +1,7 @@
 """The actor ``controller/csi-drivers``: all CSI drivers of the cluster, with the sidecars that run beside them.
 
 It creates and deletes volumes as ``external-provisioner`` does, attaches and detaches them as ``external-attacher``
-does, and publishes how much room is left. What the drivers themselves do is time that passes
+does, expands and modifies them as ``external-resizer`` does (:mod:`.resizes`), and publishes how much room is left. What the drivers themselves do is time that passes
 (:mod:`kemu.emulated.client.volume_drivers`): drawn from a distribution for each call. Creating a volume may fail, at
 random or because there is no room left. Then, if the claim waits for its consumer, the driver takes the selected node
 off the claim, which sends the pod back to the scheduler; otherwise it tries again later. Further config: ``drivers``
@@ -17,6 +17,7 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.client import informers, recorders, retries, volume_drivers, workqueues
 from kemu.emulated.controllers import controllers
+from kemu.emulated.controllers.volumes import resizes
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.volumes import claims
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
@@ -68,6 +69,10 @@ class CsiDrivers(controllers.Controller):
             self.client, "nodes", handler=_Calls(self._look_at_capacity)
         )
         self._capacity_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        resizer = recorders.Recorder(env, self.client, "external-resizer", "0", level)
+        self._resizer = resizes.Resizer(
+            env, self.client, resizer, self._take, self._room_beside, self._claim_queue.add_after
+        )
         self._making: dict[str, tuple[str, Segment, int]] = {}
         """Volumes that are being created: driver, segment and size, by claim UID."""
         self._installed: dict[str, None] = {}
@@ -92,9 +97,15 @@ class CsiDrivers(controllers.Controller):
     # Creating --------------------------------------------------------------------------------------------------------
 
     async def _provision(self, key: str) -> None:
-        """``syncClaim`` and ``provisionClaimOperation`` of sig-storage-lib-external-provisioner."""
+        """``syncClaim`` and ``provisionClaimOperation`` of sig-storage-lib-external-provisioner; a claim that has a volume
+        may want more of it."""
         claim = self._claims.store.get(key)
-        if claim is None or claim.spec.volumeName or claim.metadata.HasField("deletionTimestamp"):
+        if claim is None or claim.metadata.HasField("deletionTimestamp"):
+            return
+        if claim.spec.volumeName:
+            volume = self._volumes.store.get(claim.spec.volumeName)
+            if volume is not None and claim.status.phase == claims.BOUND:
+                await self._resizer.look_at(claim, volume, self._drivers)
             return
         annotations = claim.metadata.annotations
         name = annotations.get(claims.STORAGE_PROVISIONER, "")
@@ -217,6 +228,9 @@ class CsiDrivers(controllers.Controller):
             if (name, where) == (driver.name, segment):
                 left -= size
         return left
+
+    def _room_beside(self, driver: volume_drivers.Driver, volume: core_v1_pb2.PersistentVolume) -> int | None:
+        return self._room_in(driver, _segment_of(driver, volume) or ())
 
     def _look_at_capacity(self, obj: KubernetesObject | None) -> None:
         self._capacity_queue.add("")

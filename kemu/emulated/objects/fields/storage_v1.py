@@ -6,7 +6,7 @@ from kemu.emulated.objects.fields.sorts import Reason, Sort, message
 
 ACCEPTED: tuple[str, ...] = (
     "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity",
-    "VolumeAttachment",
+    "VolumeAttachment", "VolumeAttributesClass",
 )  # fmt: skip
 """Kinds that scenarios may hold."""
 
@@ -36,17 +36,17 @@ SORTS: dict[str, Sort] = {
     ),
     **message(
         "PersistentVolumeClaimStatus",
-        acts="phase accessModes capacity currentVolumeAttributesClassName modifyVolumeStatus",
-        harmless={Reason.RECORDED: "conditions allocatedResources allocatedResourceStatuses"},
+        acts="phase accessModes capacity currentVolumeAttributesClassName modifyVolumeStatus allocatedResources "
+        "allocatedResourceStatuses",
+        harmless={Reason.RECORDED: "conditions"},
     ),
     **message(
         "StorageClass",
-        acts="provisioner reclaimPolicy volumeBindingMode allowedTopologies",
+        acts="provisioner reclaimPolicy volumeBindingMode allowedTopologies allowVolumeExpansion",
         parts="metadata",
         harmless={
             Reason.CONTENT: "parameters",
             Reason.CONTAINERS: "mountOptions",
-            Reason.EXPANSION: "allowVolumeExpansion",
         },
     ),
     **message("CSINode", parts="metadata spec"),
@@ -71,6 +71,12 @@ SORTS: dict[str, Sort] = {
         "CSIStorageCapacity",
         acts="nodeTopology storageClassName capacity maximumVolumeSize",
         parts="metadata",
+    ),
+    **message(
+        "VolumeAttributesClass",
+        acts="driverName",
+        parts="metadata",
+        harmless={Reason.CONTENT: "parameters"},
     ),
     **message("VolumeAttachment", acts="spec status", parts="metadata"),
 }
