@@ -51,7 +51,7 @@ class Upgrade:
         self.made = work / "made"
         self.cases = cases
         self._sources = recorder
-        self._recorders: dict[str, Recorder] = {}
+        self._recorders: dict[str, Recorder | UpgradeError] = {}
 
     def put(self, path: Path, content: str | bytes) -> None:
         file = self.made / path
@@ -64,12 +64,26 @@ class Upgrade:
             folder = self.work / f"recorder-{version}"
             own = version == self.before
             sources = self.tree / RECORDER if own or self._sources is None else self._sources
-            built = recorders.build(sources, version, folder, is_own=own)
-            self._recorders[version] = built
-            if version == self.version:
+            try:
+                self._recorders[version] = recorders.build(sources, version, folder, is_own=own)
+            except UpgradeError as error:
+                self._recorders[version] = error
+            if not own:
                 for name in ("go.mod", "go.sum"):
                     self.put(RECORDER / name, (folder / name).read_bytes())
-        return self._recorders[version]
+        built = self._recorders[version]
+        if isinstance(built, UpgradeError):
+            raise built
+        return built
+
+    @property
+    def lacking(self) -> list[str]:
+        """What of the recorder does not compile with the version."""
+        built = self._recorders.get(self.version)
+        if not isinstance(built, Recorder):
+            return []
+        functions = [f"{function}: {said}" for function, said in sorted(built.without.items())]
+        return functions + [f"facts.go: there is no {root}" for root in sorted(set(built.roots))]
 
     def messages(self) -> Iterator[str]:
         shutil.rmtree(self.made / protos.FOLDER, ignore_errors=True)
@@ -172,11 +186,9 @@ def report(upgrade: Upgrade, parts: Iterable[str]) -> Iterator[str]:
         else:
             if not count:
                 yield "Nothing changes."
-    built = upgrade._recorders.get(upgrade.version)
-    if built is not None and (built.without or built.roots):
+    if upgrade.lacking:
         yield f"\n## What the recorder cannot ask of {upgrade.version} before it is mended\n"
-        yield from (f"    {function}: {said}" for function, said in sorted(built.without.items()))
-        yield from (f"    facts.go: there is no {root}" for root in sorted(set(built.roots)))
+        yield from (f"    {one}" for one in upgrade.lacking)
 
 
 def main() -> int:

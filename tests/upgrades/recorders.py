@@ -1,8 +1,8 @@
 """The recorder, built with another version of Kubernetes.
 
 Kubernetes changes its functions from version to version, so parts of the recorder may not compile. A function that does
-not is made one that says so; what it asks cannot be asked then, and everything else can. What is left out is listed with
-the compiler's words: it is to be mended in ``tests/conformance/recorder``, or in a copy of it.
+not is made one that says so: what it asks cannot be asked then; everything else can. What is left out is listed, with
+the compiler's words. It is to be mended in ``tests/conformance/recorder``, or in a copy of it.
 """
 
 from __future__ import annotations
@@ -105,15 +105,20 @@ def _drop_root(lines: list[str], place: int, name: str) -> bool:
 def _head(lines: list[str], place: int) -> int | None:
     """Where the function around a line begins; None: there is none, or its head is what is wrong."""
     head = next((number for number in range(place, -1, -1) if lines[number].startswith("func ")), None)
-    if head is None or head == place or not lines[head].endswith("{") or "}" in lines[head:place]:
+    if head is None or _body(lines, head) > place or "}" in lines[head:place]:
         return None
     return head
 
 
+def _body(lines: list[str], head: int) -> int:
+    """The first line within a function, whose head may have several."""
+    return next((number for number in range(head, len(lines)) if lines[number].endswith("{")), len(lines)) + 1
+
+
 def _silence(lines: list[str], head: int, file: str) -> str:
     """Has a function say that it does not compile. Returns its name."""
-    end = lines.index("}", head)
     declared = re.match(r"func (?:\([^)]*\) )?(\w+)", lines[head])
     assert declared is not None, lines[head]
-    lines[head + 1 : end] = [f'\tpanic("{declared[1]} in {file} does not compile with this version")']
+    said = f'\tpanic("{declared[1]} in {file} does not compile with this version")'
+    lines[_body(lines, head) : lines.index("}", head)] = [said]
     return declared[1]
