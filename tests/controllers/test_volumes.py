@@ -150,6 +150,28 @@ CASES: dict[str, dict[str, Any]] = {
         [wants("30s", "gold"), {"at": "60s", "create": attributes("gold")}],
         [says("currentVolumeAttributesClassName", "gold"), says("modifyVolumeStatus", None)],
     ),
+    "a claim is filled from another one that is bound": scenario(
+        {},
+        [claim("origin"), claim("data", dataSource={"kind": "PersistentVolumeClaim", "name": "origin"}),
+         pod("first", {"persistentVolumeClaim": {"claimName": "origin"}})],
+        [{"at": "20s", "create": DB}],
+        [says("phase", "Bound"), {"object": DATA, "field": "spec.dataSourceRef.name", "equals": "origin"}],
+    ),
+    "a claim waits for the populator of its data source": scenario(
+        {},
+        [claim("data", dataSourceRef={"apiGroup": "example.com", "kind": "Backup", "name": "old"}), DB],
+        [],
+        [says("phase", "Pending"), {"pod": "db", "neverBound": True},
+         {"object": DATA, "field": "spec.dataSource.kind", "equals": "Backup"}],
+    ),
+    "a claim is not filled from one that is larger": scenario(
+        {},
+        [claim("origin"), pod("first", {"persistentVolumeClaim": {"claimName": "origin"}}),
+         claim("data", dataSource={"kind": "PersistentVolumeClaim", "name": "origin"},
+               resources={"requests": {"storage": "1Gi"}})],
+        [{"at": "20s", "create": DB}],
+        [says("phase", "Pending"), {"event": {"reason": "ProvisioningFailed", "about": "data", "atLeast": 1}}],
+    ),
     "a pod whose volume cannot be created returns to the queue": scenario(
         {"failures": 1},
         [claim("data"), pod("db", {"persistentVolumeClaim": {"claimName": "data"}})],

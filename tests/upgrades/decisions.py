@@ -27,6 +27,7 @@ _BY_OTHERS = {"writes/apply": "a real kube-apiserver is asked", "kubelet/node-fa
 _AT_ONCE = 25
 """Cases that are asked by one process: if it fails, they are asked one by one."""
 _NAME = re.compile(r"\d")
+_ONE_NAME = re.compile(r"[\w.-]*\d[\w.-]*")
 
 
 @dataclass
@@ -40,8 +41,6 @@ class Family:
     """What is other in the answers of cases, by their ids."""
     unanswered: dict[str, str] = field(default_factory=dict)
     """Cases to which the version gives no single answer, or none, and why."""
-    unsure: list[str] = field(default_factory=list)
-    """Cases to which the version they were recorded with does not give the recorded answer, either."""
     unasked: str = ""
     """Why none was asked."""
     answers: dict[str, Any] = field(default_factory=dict)
@@ -57,10 +56,9 @@ class Family:
         lines = []
         for place, one in enumerate(read(self.file)):
             key = _key(one, place)
-            if key in self.answers:
-                lines.append(
-                    json.dumps({**one, "expect": self.answers[key]}, separators=(",", ":"), ensure_ascii=False)
-                )
+            if key not in self.unanswered:
+                new = {**one, "expect": self.answers.get(key, one["expect"])}
+                lines.append(json.dumps(new, separators=(",", ":"), ensure_ascii=False))
         return gzip.compress("".join(f"{line}\n" for line in lines).encode(), 9, mtime=0)
 
     def lines(self, most: int = 12) -> Iterator[str]:
@@ -78,8 +76,6 @@ class Family:
         for why, count in Counter(self.unanswered.values()).most_common(most):
             case = next(name for name, said in self.unanswered.items() if said == why)
             yield f"    {count} x no answer: {why} (as in {case})"
-        if self.unsure:
-            yield f"    {len(self.unsure)} x also answered otherwise by the version of the record ({self.unsure[0]})"
 
 
 def files(tree: Path) -> Iterator[tuple[Path, str]]:
@@ -99,8 +95,9 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 
 def ask(file: Path, kind: str, recorder: Recorder, before: Recorder | None, count: int) -> Family:
-    """Asks ``count`` cases of a file, spread evenly over it; all if it is 0. What is answered otherwise is asked of
-    ``before``, too, the recorder of the version of the record."""
+    """Asks ``count`` cases of a file, spread evenly over it; all if it is 0. What is not answered as recorded is asked
+    of ``before``, too, the recorder of the version of the record: a record may have been written in another form, and
+    what is told is how the two versions differ."""
     family = Family(file, kind)
     family.unasked = _BY_OTHERS.get(family.name, "")
     if family.unasked:
@@ -123,14 +120,14 @@ def ask(file: Path, kind: str, recorder: Recorder, before: Recorder | None, coun
                 family.same += 1
             else:
                 differing.append(one)
-                family.otherwise[key] = list(_wheres(one["expect"], answers[key], ""))
-    if before is not None and differing:
-        again = dict(_answers(differing, kind, before, {}))
-        for place, one in enumerate(differing):
-            key = _key(one, place)
-            if key in again and again[key] != one["expect"]:
-                family.unsure.append(key)
-                del family.otherwise[key]
+    again = dict(_answers(differing, kind, before, {})) if before is not None and differing else {}
+    for place, one in enumerate(differing):
+        key = _key(one, place)
+        if again.get(key) == answers[key]:
+            family.same += 1
+            del family.answers[key]
+        else:
+            family.otherwise[key] = list(_wheres(again.get(key, one["expect"]), answers[key], ""))
     return family
 
 
@@ -202,6 +199,8 @@ def _wheres(was: Any, now: Any, path: str) -> Iterator[str]:
             yield from _wheres(old, new, f"{path}[]")
     elif isinstance(was, list) and isinstance(now, list):
         yield f"{path}: {len(was)} -> {len(now)} elements"
+    elif isinstance(was, str) and isinstance(now, str) and _ONE_NAME.fullmatch(was) and _ONE_NAME.fullmatch(now):
+        yield f"{path}: another name"
     elif isinstance(was, bool | int | float) and isinstance(now, bool | int | float) and _NAME.search(str(was)):
         yield f"{path}: another number"
     else:

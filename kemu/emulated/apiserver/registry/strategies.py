@@ -21,6 +21,7 @@ from kemu.emulated.objects.templates import generations
 from kemu.emulated.objects.validation import finalizers, kinds, metadata
 from kemu.emulated.objects.validation.control_plane import registrations
 from kemu.emulated.objects.validation.pod_specs import ephemeral, resizes
+from kemu.emulated.objects.volumes import sources
 from kemu.errors import Cause
 from kemu.messages.k8s import (
     admissionregistration_v1_pb2,
@@ -329,6 +330,10 @@ class Strategy:
     """(new, old)."""
 
 
+def _prepare_claim(new: core_v1_pb2.PersistentVolumeClaim, old: core_v1_pb2.PersistentVolumeClaim) -> None:
+    sources.prepare(new.spec, old.spec)
+
+
 _RULES: dict[str, dict[str, Any]] = {
     "namespaces": {
         "prepare_create": _prepare_namespace,
@@ -349,6 +354,7 @@ _RULES: dict[str, dict[str, Any]] = {
     "endpoints": {"create_on_update": True},
     "limitranges": {"create_on_update": True},
     "secrets": {"prepare_update": _prepare_secret},
+    "persistentvolumeclaims": {"prepare_update": _prepare_claim},
     "podtemplates": {"counts": _has_new_template},
     "replicationcontrollers": {"counts": _has_new_spec, "dependents": ORPHANED},
     "replicasets": {"counts": _has_new_spec},

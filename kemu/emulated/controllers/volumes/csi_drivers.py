@@ -1,11 +1,12 @@
 """The actor ``controller/csi-drivers``: all CSI drivers of the cluster, with the sidecars that run beside them.
 
 It creates and deletes volumes as ``external-provisioner`` does, attaches and detaches them as ``external-attacher``
-does, expands and modifies them as ``external-resizer`` does (:mod:`.resizes`), and publishes how much room is left. What the drivers themselves do is time that passes
-(:mod:`kemu.emulated.client.volume_drivers`): drawn from a distribution for each call. Creating a volume may fail, at
-random or because there is no room left. Then, if the claim waits for its consumer, the driver takes the selected node
-off the claim, which sends the pod back to the scheduler; otherwise it tries again later. Further config: ``drivers``
-(settings by name) and ``events`` (:data:`kemu.emulated.client.recorders.LEVELS`).
+does, expands and modifies them as ``external-resizer`` does (:mod:`.resizes`), and publishes how much room is left.
+What the drivers themselves do is time that passes (:mod:`kemu.emulated.client.volume_drivers`): drawn from a
+distribution for each call. Creating a volume may fail, at random or because there is no room left. Then, if the claim
+waits for its consumer, the driver takes the selected node off the claim, which sends the pod back to the scheduler;
+otherwise it tries again later. Further config: ``drivers`` (settings by name) and ``events``
+(:data:`kemu.emulated.client.recorders.LEVELS`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kemu.emulated.client import informers, recorders, retries, volume_drivers, 
 from kemu.emulated.controllers import controllers
 from kemu.emulated.controllers.volumes import resizes
 from kemu.emulated.objects.amounts import quantities
-from kemu.emulated.objects.volumes import claims
+from kemu.emulated.objects.volumes import claims, sources
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
@@ -97,8 +98,8 @@ class CsiDrivers(controllers.Controller):
     # Creating --------------------------------------------------------------------------------------------------------
 
     async def _provision(self, key: str) -> None:
-        """``syncClaim`` and ``provisionClaimOperation`` of sig-storage-lib-external-provisioner; a claim that has a volume
-        may want more of it."""
+        """``syncClaim`` and ``provisionClaimOperation`` of sig-storage-lib-external-provisioner; a claim that has a
+        volume may want more of it."""
         claim = self._claims.store.get(key)
         if claim is None or claim.metadata.HasField("deletionTimestamp"):
             return
@@ -119,7 +120,43 @@ class CsiDrivers(controllers.Controller):
         volume_name = f"pvc-{claim.metadata.uid}"
         if volume_name in self._volumes.store:
             return
+        if self._is_left_to_populator(claim):
+            return
         await self._create(claim, storage_class, self._drivers.of(name), node if waits else "", volume_name)
+
+    def _is_left_to_populator(self, claim: core_v1_pb2.PersistentVolumeClaim) -> bool:
+        """Drivers fill volumes from claims and snapshots; what else a claim names as its source, others do."""
+        source = sources.of(claim.spec)
+        if source is None or source.kind in (sources.CLAIM, sources.SNAPSHOT):
+            return False
+        text = "Assuming an external populator will provision the volume"
+        self._recorder.event(claim, recorders.NORMAL, "Provisioning", "Provisioning", text, routine=True)
+        return True
+
+    def _source_failure(self, claim: core_v1_pb2.PersistentVolumeClaim, driver: volume_drivers.Driver) -> str:
+        """Why the driver cannot fill the volume from what the claim names (``getPVCSource``); "" if it can."""
+        source = sources.of(claim.spec)
+        if source is None:
+            return ""
+        if source.kind == sources.SNAPSHOT:
+            return f"error getting handle for DataSource Type VolumeSnapshot by Name {source.name}: not found"
+        begin = f"error getting handle for DataSource Type PersistentVolumeClaim by Name {source.name}: "
+        namespace = claim.metadata.namespace
+        origin = self._claims.store.get(f"{namespace}/{source.name}")
+        if origin is None:
+            return f'{begin}error getting PVC {source.name} (namespace "{namespace}") from api server: not found'
+        if origin.status.phase != claims.BOUND:
+            return f"{begin}the PVC DataSource {source.name} must have a status of Bound. Got {origin.status.phase}"
+        if origin.metadata.HasField("deletionTimestamp"):
+            return f"{begin}the PVC DataSource {source.name} is currently being deleted"
+        volume = self._volumes.store.get(origin.spec.volumeName)
+        if volume is None or _segment_of(driver, volume) is None:
+            return f"{begin}the source PVC {source.name} does not belong to the driver {driver.name}"
+        if claims.requested(claim) < claims.capacity(volume):
+            return f"{begin}new PVC request must be greater than or equal in size to the specified PVC data source"
+        if (origin.spec.volumeMode or claims.FILESYSTEM) != (claim.spec.volumeMode or claims.FILESYSTEM):
+            return f"{begin}the source PVC and destination PVCs must have the same volume mode for cloning"
+        return ""
 
     async def _create(
         self,
@@ -137,7 +174,11 @@ class CsiDrivers(controllers.Controller):
         self._making[uid] = (driver.name, segment or (), size)
         try:
             await self._take(driver, "provision")
-            failure = self._failure(driver, segment, uid) or await self._attributes_failure(claim, driver)
+            failure = (
+                self._source_failure(claim, driver)
+                or self._failure(driver, segment, uid)
+                or await self._attributes_failure(claim, driver)
+            )
             if failure:
                 self.env.log(ProvisioningFailed(claim=key, uid=uid, driver=driver.name, start=started_ns, why=failure))
                 text = f'failed to provision volume with StorageClass "{storage_class.metadata.name}": {failure}'

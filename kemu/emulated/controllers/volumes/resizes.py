@@ -57,7 +57,10 @@ class Resizer:
         """When the call that was infeasible may be made again, by UID and what was asked for."""
 
     async def look_at(
-        self, claim: core_v1_pb2.PersistentVolumeClaim, volume: core_v1_pb2.PersistentVolume, drivers: Any
+        self,
+        claim: core_v1_pb2.PersistentVolumeClaim,
+        volume: core_v1_pb2.PersistentVolume,
+        drivers: volume_drivers.Drivers,
     ) -> None:
         """``syncPVC`` of both controllers of external-resizer. Raises :class:`kemu.errors.ApiError` to be called
         again."""
@@ -143,9 +146,7 @@ class Resizer:
                 one.metadata.annotations[expansions.PRE_RESIZE_CAPACITY] = before
 
         volume = await self._write(volume, grow)
-        self._env.log(
-            VolumeExpanded(claim=key, uid=uid, driver=driver.name, start=started_ns, volume=name, size=size)
-        )
+        self._env.log(VolumeExpanded(claim=key, uid=uid, driver=driver.name, start=started_ns, volume=name, size=size))
         if on_node:
             claim = await self._write_status(claim, lambda one: expansions.leave_to_node(one, self._now_ns()))
             text = "Require file system resize of volume on node"
@@ -201,7 +202,9 @@ class Resizer:
         if why:
             self._put_off(claim, target)
             await self._write_status(claim, lambda one: _refuse(one, target, why, self._now_ns()))
-            self._tell(claim, recorders.WARNING, "VolumeModifyFailed", f"rpc error: code = InvalidArgument desc = {why}")
+            self._tell(
+                claim, recorders.WARNING, "VolumeModifyFailed", f"rpc error: code = InvalidArgument desc = {why}"
+            )
             return
 
         def give(one: core_v1_pb2.PersistentVolume) -> None:

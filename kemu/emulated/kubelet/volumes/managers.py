@@ -3,9 +3,9 @@ unmounted.
 
 A volume that is to be mounted is first reported in use (``status.volumesInUse`` of the Node), so that nobody detaches
 it, and reported no longer when it has been unmounted for the last pod. The kubelet does not attach: it waits until the
-VolumeAttachment of its node says so. A pod that waits for two minutes gets an event, and goes on waiting. The file system
-on a volume that has grown is made larger: while it is mounted, and, where classes allow that, at a sync of a pod that has
-it mounted. Mirrors ``pkg/kubelet/volumemanager``.
+VolumeAttachment of its node says so. A pod that waits for two minutes gets an event, and goes on waiting. The file
+system on a volume that has grown is made larger when it is mounted, and, where classes allow that, at a sync of a pod
+that has it mounted. Mirrors ``pkg/kubelet/volumemanager``.
 """
 
 from __future__ import annotations
@@ -175,9 +175,7 @@ class VolumeManager:
             self._recorder.event(worker.pod, recorders.NORMAL, reason, reason, text, routine=True)
             self._recorder.event(claim, recorders.NORMAL, reason, reason, text, routine=True)
             await self._write(claim, lambda one: expansions.finish(one, size, self._clock.unix_ns()))
-            self._env.log(
-                FileSystemExpanded(pod=worker.key, uid=worker.uid, volume=volume.metadata.name, size=size)
-            )
+            self._env.log(FileSystemExpanded(pod=worker.key, uid=worker.uid, volume=volume.metadata.name, size=size))
 
     async def _write(
         self, claim: core_v1_pb2.PersistentVolumeClaim, change: Callable[[core_v1_pb2.PersistentVolumeClaim], object]

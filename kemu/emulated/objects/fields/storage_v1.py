@@ -10,8 +10,6 @@ ACCEPTED: tuple[str, ...] = (
 )  # fmt: skip
 """Kinds that scenarios may hold."""
 
-_NO_CONTENT = "volumes have no content, so that none can be filled with another's"
-
 SORTS: dict[str, Sort] = {
     **message("PersistentVolume", parts="metadata spec status"),
     **message(
@@ -28,11 +26,8 @@ SORTS: dict[str, Sort] = {
     **message("PersistentVolumeClaim", parts="metadata spec status"),
     **message(
         "PersistentVolumeClaimSpec",
-        acts="accessModes selector resources volumeName storageClassName volumeMode volumeAttributesClassName",
-        refused={
-            "dataSource": _NO_CONTENT,
-            "dataSourceRef": _NO_CONTENT,
-        },
+        acts="accessModes selector resources volumeName storageClassName volumeMode volumeAttributesClassName "
+        "dataSource dataSourceRef",
     ),
     **message(
         "PersistentVolumeClaimStatus",

@@ -12,6 +12,7 @@ from kemu.emulated.objects.validation import checks, placement
 from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import check_label_key, check_label_selector, check_label_value
 from kemu.emulated.objects.validation.rules import Rules
+from kemu.emulated.objects.volumes import sources
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
@@ -36,7 +37,32 @@ def check_claim_spec(spec: core_v1_pb2.PersistentVolumeClaimSpec, path: str, fou
         _check_positive(spec.resources.requests["storage"].string, size, found)
     checks.name(spec.storageClassName, f"{path}.storageClassName", names.dns_subdomain, found)
     checks.supported(spec.volumeMode, f"{path}.volumeMode", _VOLUME_MODE, found)
+    _check_sources(spec, path, found)
     checks.name(spec.volumeAttributesClassName, f"{path}.{_ATTRIBUTES}", names.dns_subdomain, found)
+
+
+def _check_sources(spec: core_v1_pb2.PersistentVolumeClaimSpec, path: str, found: list[Cause]) -> None:
+    """``validateDataSource``, ``validateDataSourceRef``."""
+    source, reference = spec.dataSource, spec.dataSourceRef
+    has_both = spec.HasField("dataSource") and spec.HasField("dataSourceRef")
+    for name in ("dataSource", "dataSourceRef"):
+        if spec.HasField(name):
+            one, here = getattr(spec, name), f"{path}.{name}"
+            found.extend(required(f"{here}.{part}") for part in ("name", "kind") if not getattr(one, part))
+            if not one.apiGroup and one.kind != sources.CLAIM:
+                text = f"must be '{sources.CLAIM}' when referencing the default apiGroup"
+                found.append(invalid(here, one.kind, text))
+            checks.name(one.apiGroup, f"{here}.apiGroup", names.dns_subdomain, found)
+    if reference.namespace:
+        checks.name(reference.namespace, f"{path}.dataSourceRef.namespace", names.dns_label, found)
+    if not has_both:
+        return
+    if reference.namespace:
+        found.append(
+            invalid(path, f"{path}.dataSource", "may not be specified when dataSourceRef.namespace is specified")
+        )
+    elif (source.apiGroup, source.kind, source.name) != (reference.apiGroup, reference.kind, reference.name):
+        found.append(invalid(path, f"{path}.dataSource", "must match dataSourceRef"))
 
 
 _ATTRIBUTES = "volumeAttributesClassName"
