@@ -174,6 +174,7 @@ def changed(name: str, file: File, before: dict[str, Message], after: dict[str, 
         elif was is not None:
             changes += [Change(f"{name}.{message.name}", what) for what in _merge(message, was, now)]
     fresh = [each for each in after if each not in before and each not in file.messages and after[each].is_kind]
+    fresh += _missing(file, after)
     added: list[str] = []
     while fresh:
         for each in fresh:

@@ -62,7 +62,7 @@ def build(sources: Path, version: str, folder: Path, is_own: bool = False) -> Re
             modules.go("build", "-buildvcs=false", "-gcflags=kemu.dev/...=-e", "-o", "recorder", ".", folder=folder)
             return recorder
         except UpgradeError as error:
-            if is_own or not mend(folder, str(error), recorder):
+            if not mend(folder, str(error), recorder):
                 raise
     raise UpgradeError(f"the recorder does not compile with {version}, whatever is left out: {recorder.without}")
 

@@ -97,8 +97,12 @@ def test_messages_follow_those_of_kubernetes_and_come_back() -> None:
     protos._imports(file, "core_v1")
     assert file.head[-2:] == ['import "kemu/k8s/meta_v1.proto";', 'import "kemu/k8s/options.proto";']
     protos.changed("core.v1", file, _messages(AFTER), _messages(BEFORE))
+    assert list(file.messages) == ["Custom", "Spec"]
     protos._imports(file, "core_v1")
     assert file.text() == OURS
+    without_thing = {name: one for name, one in _messages(AFTER).items() if name != "Thing"}
+    protos.changed("core.v1", file, _messages(BEFORE), without_thing)
+    assert list(file.messages) == ["Custom", "Extra", "Inner", "Spec"]
 
 
 def test_differences_name_what_comes_goes_and_changes() -> None:

@@ -3,13 +3,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.validation import checks, placement
-from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, forbidden, invalid, not_supported, required
+from kemu.emulated.objects.validation.causes import (
+    IMMUTABLE,
+    INVALID,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
 from kemu.emulated.objects.validation.metadata import check_label_key, check_label_selector, check_label_value
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.emulated.objects.volumes import sources
@@ -58,11 +67,9 @@ def _check_sources(spec: core_v1_pb2.PersistentVolumeClaimSpec, path: str, found
     if not has_both:
         return
     if reference.namespace:
-        found.append(
-            invalid(path, f"{path}.dataSource", "may not be specified when dataSourceRef.namespace is specified")
-        )
+        found.append(invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified"))
     elif (source.apiGroup, source.kind, source.name) != (reference.apiGroup, reference.kind, reference.name):
-        found.append(invalid(path, f"{path}.dataSource", "must match dataSourceRef"))
+        found.append(invalid(path, {}, "must match dataSourceRef"))
 
 
 _ATTRIBUTES = "volumeAttributesClassName"
@@ -252,12 +259,15 @@ def _check_csi_node_update(new: storage_v1_pb2.CSINode, old: storage_v1_pb2.CSIN
     for before in old.spec.drivers:
         for after in new.spec.drivers:
             if before.name == after.name:
-                one, other = type(after).FromString(after.SerializeToString()), type(before)()
-                other.CopyFrom(before)
-                one.ClearField("allocatable")
-                other.ClearField("allocatable")
+                one, other = _fixed(after), _fixed(before)
                 if one != other:
-                    found.append(invalid("spec.drivers", one, IMMUTABLE))
+                    found.append(Cause("spec.drivers", INVALID, f"Invalid value: {one}: {IMMUTABLE}"))
+
+
+def _fixed(driver: storage_v1_pb2.CSINodeDriver) -> str:
+    """What does not change, as Kubernetes' own type writes it."""
+    known = {"Name": driver.name, "NodeID": driver.nodeID, "TopologyKeys": [*driver.topologyKeys], "Allocatable": None}
+    return json.dumps(known, separators=(",", ":"), ensure_ascii=False)
 
 
 def _check_attributes(attributes: storage_v1_pb2.VolumeAttributesClass, found: list[Cause]) -> None:
