@@ -172,6 +172,25 @@ CASES: dict[str, dict[str, Any]] = {
         [{"at": "20s", "create": DB}],
         [says("phase", "Pending"), {"event": {"reason": "ProvisioningFailed", "about": "data", "atLeast": 1}}],
     ),
+    "a kubelet corrects how many volumes its node takes, and rejects the pod that waits for one more": scenario(
+        {"volumesPerNode": 5, "attachesPerNode": 1, "allocatableUpdatePeriod": "10m", "topologyKeys": []},
+        [claim("data"), DB, claim("other")],
+        [
+            {"at": 0, "cordon": {"node": "nb"}},
+            {"at": "20s", "create": pod("late", {"persistentVolumeClaim": {"claimName": "other"}})},
+        ],
+        [
+            {"pods": {"names": ["db"]}, "count": {"is": {"running": {}}, "equals": 1}},
+            {"event": {"reason": "VolumeAttachmentLimitExceeded", "equals": 1}},
+            {"object": {"kind": "CSINode", "name": "na"}, "field": "spec.drivers[0].allocatable.count", "equals": 1},
+        ],
+    ),
+    "a kubelet asks the driver again how many volumes its node takes": scenario(
+        {"volumesPerNode": 5, "attachesPerNode": 2, "allocatableUpdatePeriod": "20s"},
+        [claim("data"), DB],
+        [{"at": "60s", "create": claim("later")}],
+        [{"object": {"kind": "CSINode", "name": "nb"}, "field": "spec.drivers[0].allocatable.count", "equals": 2}],
+    ),
     "a pod whose volume cannot be created returns to the queue": scenario(
         {"failures": 1},
         [claim("data"), pod("db", {"persistentVolumeClaim": {"claimName": "data"}})],

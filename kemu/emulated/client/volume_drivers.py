@@ -13,7 +13,7 @@ from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.volumes import claims
 from kemu.emulated.settings.declared import Section, restored, setting
 from kemu.emulated.settings.distributed import TIME
-from kemu.emulated.settings.shapes import QUANTITY, ListOf, MapOf, Number, Switch, Text, Whole
+from kemu.emulated.settings.shapes import QUANTITY, SECONDS, ListOf, MapOf, Number, Switch, Text, Whole
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -49,6 +49,17 @@ class Driver:
     volumes_per_node: int | None = setting(
         Whole(0), "So many volumes fit on a node (CSINode allocatable.count); by default any number."
     )
+    attaches_per_node: int | None = setting(
+        Whole(0), "So many it does attach to a node, whatever it said at first; by default any number."
+    )
+    allocatable_update_period: float | None = setting(
+        SECONDS, "How often a kubelet asks it anew how many volumes fit, at least 10s; by default never."
+    )
+
+    @property
+    def fits_now(self) -> int | None:
+        """What it says when it is asked anew."""
+        return self.volumes_per_node if self.attaches_per_node is None else self.attaches_per_node
 
     @property
     def capacity_bytes(self) -> int | None:

@@ -19,12 +19,13 @@ from kemu import errors
 from kemu.emulated.client import informers, recorders, retries, volume_drivers, workqueues
 from kemu.emulated.controllers import controllers
 from kemu.emulated.controllers.volumes import resizes
+from kemu.emulated.objects import times
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.volumes import claims, sources
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
-from kemu.runtime.env import Env
+from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.runlog.events import (
     ProvisioningFailed,
     VolumeAttached,
@@ -42,6 +43,9 @@ _NAMESPACE = "kube-system"
 """Namespace of CSIStorageCapacity objects."""
 ATTACHER_PROTECTION = "external-attacher/"
 """The beginning of the finalizer by which an attachment waits for its volume to be detached."""
+
+RESOURCE_EXHAUSTED = 8
+"""``attachError.errorCode``: gRPC's code."""
 
 Segment = tuple[tuple[str, str], ...]
 """A part of a driver's topology: labels and their values."""
@@ -308,6 +312,8 @@ class CsiDrivers(controllers.Controller):
         csi_driver.metadata.name = driver.name
         csi_driver.spec.attachRequired = True
         csi_driver.spec.storageCapacity = driver.capacity_bytes is not None
+        if driver.allocatable_update_period is not None:
+            csi_driver.spec.nodeAllocatableUpdatePeriodSeconds = int(driver.allocatable_update_period)
         with contextlib.suppress(errors.AlreadyExists):
             await retries.patiently(self.env, lambda: self.client.create(csi_driver))
 
@@ -379,13 +385,35 @@ class CsiDrivers(controllers.Controller):
             changed.metadata.finalizers.append(protection)
             attachment = await retries.patiently(self.env, lambda: self.client.update(changed))
         await self._take(driver, "attach")
+        status: dict[str, Any] = {"attached": True}
+        if attachment.status.HasField("attachError"):
+            status["attachError"] = None
+        why = self._exhaustion(attachment, driver)
+        if why:
+            error = {
+                "time": times.format_time(self.unix_ns() // SECOND_NS),
+                "message": why,
+                "errorCode": RESOURCE_EXHAUSTED,
+            }
+            status = {"attached": False, "attachError": error}
         await retries.patiently(
             self.env,
-            lambda: self.client.patch(
-                "volumeattachments", attachment.metadata.name, "", {"status": {"attached": True}}, "status"
-            ),
+            lambda: self.client.patch("volumeattachments", attachment.metadata.name, "", {"status": status}, "status"),
         )
+        if why:
+            raise errors.ServiceUnavailable(why)
         self._log_attachment(VolumeAttached, attachment, started_ns)
+
+    def _exhaustion(self, attachment: storage_v1_pb2.VolumeAttachment, driver: volume_drivers.Driver) -> str:
+        """Why the node takes no more volumes; "" if it does."""
+        node, most = attachment.spec.nodeName, driver.attaches_per_node
+        if most is None:
+            return ""
+        there = sum(
+            one.status.attached and (one.spec.attacher, one.spec.nodeName) == (driver.name, node)
+            for one in self._attachments.store.values()
+        )
+        return "" if there < most else f"rpc error: code = ResourceExhausted desc = {node} has {most} volumes attached"
 
     async def _detach(self, attachment: storage_v1_pb2.VolumeAttachment, driver: volume_drivers.Driver) -> None:
         protection = ATTACHER_PROTECTION + driver.name.replace(".", "-")

@@ -19,7 +19,7 @@ from typing import cast
 from kemu import errors
 from kemu.emulated.client import clients, informers, recorders, retries, volume_drivers
 from kemu.emulated.kubelet.pods.workers import Worker
-from kemu.emulated.kubelet.volumes import references
+from kemu.emulated.kubelet.volumes import csi_nodes, references
 from kemu.emulated.objects.volumes import claims, expansions
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -37,6 +37,10 @@ SYNC_S, SYNC_JITTER = 60.0, 0.5
 """Between two syncs of a pod (``syncFrequency``, ``workerResyncIntervalJitterFactor``)."""
 POLL_S = 0.3
 """How often a claim is looked at that is not bound yet (``podAttachAndMountRetryInterval``)."""
+
+
+LIMIT_EXCEEDED = "VolumeAttachmentLimitExceeded"
+_RESOURCE_EXHAUSTED = 8
 
 
 class _Mounts:
@@ -89,10 +93,12 @@ class VolumeManager:
 
     # Mounting --------------------------------------------------------------------------------------------------------
 
-    def mount(self, worker: Worker, ready: Callable[[], None]) -> None:
-        """``ready`` is called when all volumes of the pod are mounted, unless it is told to go before."""
+    def mount(self, worker: Worker, ready: Callable[[], None], rejected: Callable[[str], None]) -> None:
+        """``ready`` is called when all volumes of the pod are mounted, unless it is told to go before; ``rejected``,
+        with the reason, if the driver of one says that the node takes no more."""
         mounts = self._pods[worker.uid] = _Mounts()
-        mounts.task = self._env.spawn(self._mount(worker, mounts, ready), f"mount volumes of {worker.key}")
+        task = self._mount(worker, mounts, ready, rejected)
+        mounts.task = self._env.spawn(task, f"mount volumes of {worker.key}")
 
     def adopt(self, worker: Worker) -> None:
         """The pod ran before this kubelet started: its volumes are mounted."""
@@ -107,14 +113,16 @@ class VolumeManager:
         await self._tell()
         self._follow(worker, mounts)
 
-    async def _mount(self, worker: Worker, mounts: _Mounts, ready: Callable[[], None]) -> None:
+    async def _mount(
+        self, worker: Worker, mounts: _Mounts, ready: Callable[[], None], rejected: Callable[[str], None]
+    ) -> None:
         started_ns = self._clock.now_ns()
         names = list(dict.fromkeys(claims.claim_names(worker.pod)))
         left = {volume.name: claims.claim_name(worker.pod.metadata.name, volume) for volume in worker.pod.spec.volumes}
         waiting = {volume: claim for volume, claim in left.items() if claim}
         if self.names is not None:
             waiting |= dict.fromkeys((volume.name for volume in worker.pod.spec.volumes), "")
-        complaint = self._env.spawn(self._complain(worker, waiting), f"patience of {worker.key}")
+        complaint = self._env.spawn(self._complain(worker, waiting, rejected), f"patience of {worker.key}")
         try:
             for name in names:
                 claim, volume = await self._volume_of(worker, name)
@@ -198,11 +206,19 @@ class VolumeManager:
                 delay_s = min(2 * delay_s, LONGEST_DELAY_S)
             waiting.pop(volume.name, None)
 
-    async def _complain(self, worker: Worker, waiting: dict[str, str]) -> None:
+    async def _complain(self, worker: Worker, waiting: dict[str, str], rejected: Callable[[str], None]) -> None:
         """The event of each sync that fails."""
         while True:
             await self._clock.sleep(TIMEOUT_S, background=True)
             names = " ".join(waiting)
+            for claim_name in filter(None, list(waiting.values())):
+                if await self._is_exhausted(worker, claim_name):
+                    rejected(
+                        "Node has reached its volume attachment limit, rejecting pod. unmounted "
+                        f"volumes=[{names}], unattached volumes=[{names}], failed to process volumes=[]: context "
+                        "deadline exceeded"
+                    )
+                    return
             text = (
                 f"Unable to attach or mount volumes: unmounted volumes=[{names}], unattached volumes=[{names}], failed "
                 "to process volumes=[]: context deadline exceeded"
@@ -210,6 +226,27 @@ class VolumeManager:
             self._recorder.event(worker.pod, recorders.WARNING, "FailedMount", "FailedMount", text)
             self._env.log(MountTimedOut(pod=worker.key, uid=worker.uid, volumes=list(waiting)))
             await self._clock.sleep(RETRY_S, background=True)
+
+    async def _is_exhausted(self, worker: Worker, claim_name: str) -> bool:
+        """``VerifyExhaustedResource``, of a claim that is bound: then the node's number is stated anew."""
+        with contextlib.suppress(errors.NotFound):
+            namespace = worker.pod.metadata.namespace
+            claim = await retries.patiently(
+                self._env, lambda: self._client.get("persistentvolumeclaims", claim_name, namespace)
+            )
+            if not claim.spec.volumeName:
+                return False
+            volume = cast(core_v1_pb2.PersistentVolume, await self._get("persistentvolumes", claim.spec.volumeName))
+            driver = self._driver_of(volume)
+            if driver is None or driver.allocatable_update_period is None:
+                return False
+            source = volume.spec.persistentVolumeSource.csi
+            name = claims.attachment_name(source.volumeHandle, source.driver, self._node)
+            attachment = cast(storage_v1_pb2.VolumeAttachment, await self._get("volumeattachments", name))
+            if attachment.status.attachError.errorCode == _RESOURCE_EXHAUSTED:
+                await csi_nodes.update(self._env, self._client, self._node, driver)
+                return True
+        return False
 
     async def _volume_of(
         self, worker: Worker, claim_name: str
