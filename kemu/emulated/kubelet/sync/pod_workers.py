@@ -216,7 +216,7 @@ class PodWorkers:
         volumes = self.volumes
         if volumes is not None and volumes.concerns(worker.pod):
             if worker.pod.status.phase != pod_phases.RUNNING:
-                volumes.mount(worker, lambda: self._starts.resume(worker))
+                volumes.mount(worker, lambda: self._starts.resume(worker), lambda why: self._rejected(worker, why))
                 return
             volumes.adopt(worker)
         self._starts.resume(worker)

@@ -4,6 +4,7 @@ it."""
 from __future__ import annotations
 
 import contextlib
+from typing import cast
 
 from kemu import errors
 from kemu.emulated.client import clients, retries, volume_drivers
@@ -18,7 +19,8 @@ SHORTEST_S = 10.0
 async def update(env: Env, client: clients.Client, name: str, driver: volume_drivers.Driver) -> None:
     """State how many volumes of a driver the node takes now (``UpdateCSIDriver``)."""
     with contextlib.suppress(errors.NotFound, errors.Conflict):
-        csi_node: storage_v1_pb2.CSINode = await retries.patiently(env, lambda: client.get("csinodes", name))
+        found = await retries.patiently(env, lambda: client.get("csinodes", name))
+        csi_node = cast(storage_v1_pb2.CSINode, found)
         here = next((one for one in csi_node.spec.drivers if one.name == driver.name), None)
         count = driver.fits_now
         if here is None or count is None or (here.HasField("allocatable") and here.allocatable.count == count):
