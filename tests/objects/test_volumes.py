@@ -8,9 +8,9 @@ import pytest
 
 from kemu.emulated.client import volume_drivers
 from kemu.emulated.objects.conversion import convert
-from kemu.emulated.objects.defaulting import defaults
+from kemu.emulated.objects.defaulting import data_sources, defaults
 from kemu.emulated.objects.validation import kinds
-from kemu.emulated.objects.volumes import claims, matching, migration, sources
+from kemu.emulated.objects.volumes import claims, matching, migration
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "5Gi"}}, "storageClassName": "c"}
@@ -155,7 +155,7 @@ def texts(found: list[Any]) -> list[str]:
 )
 def test_what_a_real_server_says_of_new_objects(obj: Any, expected: list[str]) -> None:
     if isinstance(obj, core_v1_pb2.PersistentVolumeClaim):
-        sources.prepare(obj.spec)
+        data_sources.prepare(obj.spec)
     assert texts(kinds.validate_create(obj)) == expected
 
 
@@ -184,9 +184,9 @@ def test_what_a_real_server_says_of_updates(new: Any, old: Any, expected: list[s
 
 def test_a_data_source_is_said_twice_but_for_what_a_user_may_not_say() -> None:
     spec = claim(dataSource={"kind": "PersistentVolumeClaim", "name": "b"}).spec
-    sources.prepare(spec)
+    data_sources.prepare(spec)
     assert (spec.dataSourceRef.kind, spec.dataSourceRef.name) == ("PersistentVolumeClaim", "b")
     spec = claim(dataSourceRef={"apiGroup": "x.com", "kind": "Foo", "name": "b", "namespace": "other"}).spec
-    sources.prepare(spec)
+    data_sources.prepare(spec)
     assert not spec.HasField("dataSource")
     assert not spec.HasField("dataSourceRef")

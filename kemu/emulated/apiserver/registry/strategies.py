@@ -14,14 +14,13 @@ from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import selections
 from kemu.emulated.apiserver.custom import checks
 from kemu.emulated.objects import meta, resources
-from kemu.emulated.objects.defaulting import definitions
+from kemu.emulated.objects.defaulting import data_sources, definitions
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.templates import generations
 from kemu.emulated.objects.validation import finalizers, kinds, metadata
 from kemu.emulated.objects.validation.control_plane import registrations
 from kemu.emulated.objects.validation.pod_specs import ephemeral, resizes
-from kemu.emulated.objects.volumes import sources
 from kemu.errors import Cause
 from kemu.messages.k8s import (
     admissionregistration_v1_pb2,
@@ -331,7 +330,7 @@ class Strategy:
 
 
 def _prepare_claim(new: core_v1_pb2.PersistentVolumeClaim, old: core_v1_pb2.PersistentVolumeClaim) -> None:
-    sources.prepare(new.spec, old.spec)
+    data_sources.prepare(new.spec, old.spec)
 
 
 _RULES: dict[str, dict[str, Any]] = {

@@ -21,7 +21,8 @@ from kemu.emulated.controllers import controllers
 from kemu.emulated.controllers.volumes import resizes
 from kemu.emulated.objects import times
 from kemu.emulated.objects.amounts import quantities
-from kemu.emulated.objects.volumes import claims, sources
+from kemu.emulated.objects.defaulting import data_sources
+from kemu.emulated.objects.volumes import claims
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
@@ -130,8 +131,8 @@ class CsiDrivers(controllers.Controller):
 
     def _is_left_to_populator(self, claim: core_v1_pb2.PersistentVolumeClaim) -> bool:
         """Drivers fill volumes from claims and snapshots; what else a claim names as its source, others do."""
-        source = sources.of(claim.spec)
-        if source is None or source.kind in (sources.CLAIM, sources.SNAPSHOT):
+        source = data_sources.of(claim.spec)
+        if source is None or source.kind in (data_sources.CLAIM, data_sources.SNAPSHOT):
             return False
         text = "Assuming an external populator will provision the volume"
         self._recorder.event(claim, recorders.NORMAL, "Provisioning", "Provisioning", text, routine=True)
@@ -139,10 +140,10 @@ class CsiDrivers(controllers.Controller):
 
     def _source_failure(self, claim: core_v1_pb2.PersistentVolumeClaim, driver: volume_drivers.Driver) -> str:
         """Why the driver cannot fill the volume from what the claim names (``getPVCSource``); "" if it can."""
-        source = sources.of(claim.spec)
+        source = data_sources.of(claim.spec)
         if source is None:
             return ""
-        if source.kind == sources.SNAPSHOT:
+        if source.kind == data_sources.SNAPSHOT:
             return f"error getting handle for DataSource Type VolumeSnapshot by Name {source.name}: not found"
         begin = f"error getting handle for DataSource Type PersistentVolumeClaim by Name {source.name}: "
         namespace = claim.metadata.namespace

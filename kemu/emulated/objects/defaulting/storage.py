@@ -7,7 +7,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.emulated.objects.volumes import sources
+from kemu.emulated.objects.defaulting import data_sources
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 
@@ -69,7 +69,7 @@ def _prepare_phase(obj: core_v1_pb2.PersistentVolume | core_v1_pb2.PersistentVol
 
 def _prepare_claim(claim: core_v1_pb2.PersistentVolumeClaim) -> None:
     _prepare_phase(claim)
-    sources.prepare(claim.spec)
+    data_sources.prepare(claim.spec)
 
 
 def _prepare_attachment(attachment: storage_v1_pb2.VolumeAttachment) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.defaulting import data_sources
 from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.validation import checks, placement
 from kemu.emulated.objects.validation.causes import (
@@ -21,7 +22,6 @@ from kemu.emulated.objects.validation.causes import (
 )
 from kemu.emulated.objects.validation.metadata import check_label_key, check_label_selector, check_label_value
 from kemu.emulated.objects.validation.rules import Rules
-from kemu.emulated.objects.volumes import sources
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
@@ -58,8 +58,8 @@ def _check_sources(spec: core_v1_pb2.PersistentVolumeClaimSpec, path: str, found
         if spec.HasField(name):
             one, here = getattr(spec, name), f"{path}.{name}"
             found.extend(required(f"{here}.{part}") for part in ("name", "kind") if not getattr(one, part))
-            if not one.apiGroup and one.kind != sources.CLAIM:
-                text = f"must be '{sources.CLAIM}' when referencing the default apiGroup"
+            if not one.apiGroup and one.kind != data_sources.CLAIM:
+                text = f"must be '{data_sources.CLAIM}' when referencing the default apiGroup"
                 found.append(invalid(here, one.kind, text))
             checks.name(one.apiGroup, f"{here}.apiGroup", names.dns_subdomain, found)
     if reference.namespace:
