@@ -144,6 +144,24 @@ CASES: dict[str, dict[str, Any]] = {
         [wants("30s", "gold")],
         [says("modifyVolumeStatus.status", "Infeasible"), says("currentVolumeAttributesClassName", None)],
     ),
+    "a class of attributes that is deleted stays as long as a claim has it": scenario(
+        {},
+        [attributes("gold"), attributes("free"), claim("data", volumeAttributesClassName="gold"), DB],
+        [{"at": "30s", "delete": {"kind": "VolumeAttributesClass", "name": name}} for name in ("gold", "free")],
+        [
+            {"object": {"kind": "VolumeAttributesClass", "name": "gold"}, "exists": True},
+            {"object": {"kind": "VolumeAttributesClass", "name": "free"}, "exists": False},
+        ],
+    ),
+    "a class of attributes goes when nobody has it any more": scenario(
+        {},
+        [attributes("gold"), claim("data", volumeAttributesClassName="gold")],
+        [
+            {"at": "10s", "delete": {"kind": "VolumeAttributesClass", "name": "gold"}},
+            {"at": "30s", "delete": DATA},
+        ],
+        [{"object": {"kind": "VolumeAttributesClass", "name": "gold"}, "exists": False}],
+    ),
     "a class of attributes that is not there is waited for": scenario(
         {},
         [claim("data"), DB],

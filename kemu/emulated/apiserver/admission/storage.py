@@ -20,6 +20,7 @@ _CLAIMS = resources.BY_PLURAL["persistentvolumeclaims"]
 _FINALIZERS = {
     "persistentvolumeclaims": claims.CLAIM_PROTECTION,
     "persistentvolumes": claims.VOLUME_PROTECTION,
+    "volumeattributesclasses": claims.ATTRIBUTES_PROTECTION,
 }
 
 
@@ -43,7 +44,7 @@ class DefaultStorageClass(Plugin[core_v1_pb2.PersistentVolumeClaim]):
 
 
 class StorageObjectInUseProtection(Plugin[KubernetesObject]):
-    """Claims and volumes stay until they are not used any more: their finalizers are removed by
+    """Claims, volumes and classes of attributes stay until they are not used any more: their finalizers are removed by
     ``controller/volume-protection``."""
 
     @classmethod

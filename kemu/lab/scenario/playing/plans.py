@@ -302,6 +302,12 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
             config["events"] = scenario.event_objects
         if name == controller_keys.CSI_DRIVERS:
             config["drivers"] = plain(scenario.storage.drivers) if scenario.storage else {}
+        if (
+            name == controller_keys.VOLUME_PROTECTION
+            and scenario.storage is not None
+            and volumes.may_have_attributes(scenario.storage, scenario.setup, scenario.events)
+        ):
+            config["attributes"] = True
         if name == controller_keys.NODE_LIFECYCLE:
             config["settles_ns"] = loading.settles_ns(scenario)
             config["watch_ns"] = beats.watch_ns

@@ -30,6 +30,13 @@ def may_grow(storage: Storage, setup: Sequence[scenarios.Manifest], events: Sequ
     return any(isinstance(one, storage_v1_pb2.StorageClass) and one.allowVolumeExpansion for one in objects)
 
 
+def may_have_attributes(storage: Storage, setup: Sequence[scenarios.Manifest], events: Sequence[Event]) -> bool:
+    """Whether there may be VolumeAttributesClasses. Where clients may bring anything, kubelets are told to look for
+    volumes that have grown."""
+    objects = [each.message for each in setup] + [one for event in events for one in event.objects]
+    return bool(storage.expansion) or any(isinstance(one, storage_v1_pb2.VolumeAttributesClass) for one in objects)
+
+
 def own_claims(obj: Any) -> bool:
     """Whether claims go with a pod, or with the pods that an object makes: the garbage collector deletes them."""
     return any(
