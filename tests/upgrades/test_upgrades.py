@@ -182,6 +182,19 @@ def test_a_function_that_does_not_compile_says_so(tmp_path: Path) -> None:
     assert not recorders.mend(tmp_path, "./jobs.go:5:9: undefined: world", recorder)
 
 
+@pytest.mark.parametrize(
+    ("was", "now", "alike"),
+    [
+        ({"id": 1, "outcomes": ["a", "b"]}, {"id": 1, "outcomes": ["b"]}, True),
+        ({"id": 1, "outcomes": ["a", "b"]}, {"id": 1, "outcomes": ["b", "c"]}, False),
+        ({"id": 1, "outcomes": ["a"]}, {"id": 2, "outcomes": ["a"]}, False),
+        ({"score": 1}, {"score": 2}, False),
+    ],
+)
+def test_possible_outcomes_that_chance_did_not_show(was: object, now: object, alike: bool) -> None:
+    assert decisions._are_alike(was, now) is alike
+
+
 @pytest.mark.parametrize("text", ["1.37.0", "v1.37", "v2.0.0", "main", "v1.37.0; ls"])
 def test_what_is_no_version_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(UpgradeError, match="is no version of Kubernetes"):
