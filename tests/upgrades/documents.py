@@ -57,9 +57,9 @@ def differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator
     for key in sorted(before.keys() | after.keys()):
         was, now = before.get(key), after.get(key)
         if was is None:
-            yield f"+ {key}: {now}"
+            yield f"+ {key}: {now}" if now else f"+ {key}"
         elif now is None:
-            yield f"- {key}: was {was}"
+            yield f"- {key}: was {was}" if was else f"- {key}"
         elif was != now:
             yield f"  {key}: {was} -> {now}"
 
@@ -103,7 +103,7 @@ def roles(text: str) -> dict[str, str]:
         for rule in each:
             verbs, groups, kinds = (",".join(rule[key] or ()) for key in ("verbs", "groups", "resources"))
             names = f" named {','.join(rule['names'])}" if rule.get("names") else ""
-            found[f"{name}: {verbs} {kinds} of {groups or 'the core group'}{names}"] = "yes"
+            found[f"{name}: {verbs} {kinds} of {groups or 'the core group'}{names}"] = ""
 
     for name, each in document["clusterRoles"].items():
         found[f"ClusterRole {name}"] = f"{len(each)} rules"
