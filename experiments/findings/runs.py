@@ -15,7 +15,7 @@ from typing import Any
 import kemu
 from experiments.findings import catalogue
 from experiments.findings.catalogue import LARGE_NODES, load, stored
-from kemu.emulated.real import executables
+from kemu.emulated.objects import facts
 from kemu.errors import KemuError
 from kemu.lab.exploration.workers import Workers
 from kemu.lab.sweep.cells import CellRecord, CellRows
@@ -154,7 +154,7 @@ def repeat(wanted: Sequence[str], runs: Path) -> int:
         some = dataclasses.replace(cell_tasks.on_real(experiment), seeds=experiment.seeds[:REAL_SEEDS])
         found = results_of(some, runs / f"{name}-real", 1)
         real = {key: found[key] for key in ("seeds", "variants", "claims")}
-        real |= {"kubernetes": executables.KUBERNETES, "date": dt.datetime.now(tz=dt.UTC).date().isoformat()}
+        real |= {"kubernetes": facts.KUBERNETES, "date": dt.datetime.now(tz=dt.UTC).date().isoformat()}
         catalogue.write(name, {**stored(name), "real": real})
         print(f"{name}: {found['cells']}", flush=True)
     return 0

@@ -14,12 +14,12 @@ DATA = Path(__file__).parent / "data"
 SUFFIX = ".jsonl.gz"
 
 
-def manifest() -> str:
+def manifest(data: Path = DATA) -> str:
     """A line for each file: sha256, number of cases, path."""
     lines = []
-    for path in sorted(DATA.rglob(f"*{SUFFIX}")):
+    for path in sorted(data.rglob(f"*{SUFFIX}")):
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        lines.append(f"{digest} {sum(1 for _ in case_files.read(path)):>4} {path.relative_to(DATA).as_posix()}\n")
+        lines.append(f"{digest} {sum(1 for _ in case_files.read(path)):>4} {path.relative_to(data).as_posix()}\n")
     return "".join(lines)
 
 

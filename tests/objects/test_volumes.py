@@ -8,7 +8,7 @@ import pytest
 
 from kemu.emulated.client import volume_drivers
 from kemu.emulated.objects.conversion import convert
-from kemu.emulated.objects.defaulting import defaults
+from kemu.emulated.objects.defaulting import data_sources, defaults
 from kemu.emulated.objects.validation import kinds
 from kemu.emulated.objects.volumes import claims, matching, migration
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
@@ -111,3 +111,82 @@ def test_a_driver_has_defaults() -> None:
     known = volume_drivers.Drivers({"d.example.com": {"capacity": "1Gi", "attach": 9}})
     assert known.of("d.example.com").capacity_bytes == 1024**3
     assert (known.of("d.example.com").attach, known.of("other").attach) == (9, 5.0)
+
+
+def attributes(**changes: Any) -> Any:
+    data = {"metadata": {"name": "gold"}, "driverName": "d.example.com", "parameters": {"iops": "1"}, **changes}
+    return convert.from_json(storage_v1_pb2.VolumeAttributesClass, data)
+
+
+def csi_node(**changes: Any) -> Any:
+    driver = {"name": "d.com", "nodeID": "q", "topologyKeys": [], "allocatable": {"count": 5}, **changes}
+    return convert.from_json(storage_v1_pb2.CSINode, {"metadata": {"name": "n"}, "spec": {"drivers": [driver]}})
+
+
+DEFAULT_GROUP = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
+SENT = '"Name":"d.com","NodeID":"r"'
+
+
+def texts(found: list[Any]) -> list[str]:
+    return [f"{one.field}: {one.message}" for one in found]
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        (attributes(parameters={}), ["parameters: Required value: must contain at least one key/value pair"]),
+        (attributes(driverName=""), ["driverName: Required value"]),
+        (attributes(parameters={"": "1"}), ['parameters: Invalid value: "": field can not be empty.']),
+        (claim(dataSource={"kind": "PersistentVolumeClaim", "name": "b"}), []),
+        (claim(dataSource={"kind": "Foo", "name": "b"}), []),  # as without, as it always was
+        (claim(dataSourceRef={"apiGroup": "x.com", "kind": "Foo", "name": "b"}), []),
+        (
+            claim(dataSourceRef={"kind": "Foo", "name": "b"}),
+            [f'spec.{name}: Invalid value: "Foo": {DEFAULT_GROUP}' for name in ("dataSource", "dataSourceRef")],
+        ),
+        (
+            claim(
+                dataSource={"kind": "PersistentVolumeClaim", "name": "b"},
+                dataSourceRef={"apiGroup": "x.com", "kind": "Foo", "name": "b"},
+            ),
+            ["spec: Invalid value: {}: must match dataSourceRef"],
+        ),
+    ],
+)
+def test_what_a_real_server_says_of_new_objects(obj: Any, expected: list[str]) -> None:
+    if isinstance(obj, core_v1_pb2.PersistentVolumeClaim):
+        data_sources.prepare(obj.spec)
+    assert texts(kinds.validate_create(obj)) == expected
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "expected"),
+    [
+        (
+            attributes(driverName="other.com", parameters={"iops": "2"}),
+            attributes(),
+            [
+                "driverName: Forbidden: updates to driverName are forbidden.",
+                "parameters: Forbidden: updates to parameters are forbidden.",
+            ],
+        ),
+        (csi_node(allocatable={"count": 7}), csi_node(), []),
+        (
+            csi_node(nodeID="r"),
+            csi_node(),
+            [f'spec.drivers: Invalid value: {{{SENT},"TopologyKeys":[],"Allocatable":null}}: field is immutable'],
+        ),
+    ],
+)
+def test_what_a_real_server_says_of_updates(new: Any, old: Any, expected: list[str]) -> None:
+    assert texts(kinds.validate_update(new, old)) == expected
+
+
+def test_a_data_source_is_said_twice_but_for_what_a_user_may_not_say() -> None:
+    spec = claim(dataSource={"kind": "PersistentVolumeClaim", "name": "b"}).spec
+    data_sources.prepare(spec)
+    assert (spec.dataSourceRef.kind, spec.dataSourceRef.name) == ("PersistentVolumeClaim", "b")
+    spec = claim(dataSourceRef={"apiGroup": "x.com", "kind": "Foo", "name": "b", "namespace": "other"}).spec
+    data_sources.prepare(spec)
+    assert not spec.HasField("dataSource")
+    assert not spec.HasField("dataSourceRef")

@@ -13,7 +13,7 @@ from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.volumes import claims
 from kemu.emulated.settings.declared import Section, restored, setting
 from kemu.emulated.settings.distributed import TIME
-from kemu.emulated.settings.shapes import QUANTITY, ListOf, MapOf, Number, Text, Whole
+from kemu.emulated.settings.shapes import QUANTITY, SECONDS, ListOf, MapOf, Number, Switch, Text, Whole
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -29,6 +29,13 @@ class Driver:
     detach: Any = setting(TIME, "How long it takes to detach one; {default} by default.", "5s")
     mount: Any = setting(TIME, "How long a kubelet takes to mount one; {default} by default.", "1s")
     unmount: Any = setting(TIME, "How long a kubelet takes to unmount one; {default} by default.", "500ms")
+    expand: Any = setting(TIME, "How long it takes to make one larger; {default} by default.", "3s")
+    expand_on_node: Any = setting(
+        TIME, "How long a kubelet takes to make the file system on it larger; {default} by default.", "1s"
+    )
+    modify: Any = setting(
+        TIME, "How long it takes to give one the attributes of another class; {default} by default.", "3s"
+    )
     failures: float = setting(Number(0), "The share of calls to create a volume that fail; {default} by default.", 0)
     topology_keys: list[str] = setting(
         ListOf(Text()),
@@ -42,6 +49,17 @@ class Driver:
     volumes_per_node: int | None = setting(
         Whole(0), "So many volumes fit on a node (CSINode allocatable.count); by default any number."
     )
+    attaches_per_node: int | None = setting(
+        Whole(0), "So many it does attach to a node, whatever it said at first; by default any number."
+    )
+    allocatable_update_period: float | None = setting(
+        SECONDS, "How often a kubelet asks it anew how many volumes fit, at least 10s; by default never."
+    )
+
+    @property
+    def fits_now(self) -> int | None:
+        """What it says when it is asked anew."""
+        return self.volumes_per_node if self.attaches_per_node is None else self.attaches_per_node
 
     @property
     def capacity_bytes(self) -> int | None:
@@ -54,6 +72,9 @@ class Storage:
 
     drivers: Mapping[str, Driver] = setting(
         MapOf(Section(Driver)), "By the name of the driver, which is the provisioner of its classes.", {}
+    )
+    expansion: bool | None = setting(
+        Switch(), "Whether kubelets look for mounted volumes that have grown; by default if a class allows it."
     )
 
 

@@ -22,16 +22,19 @@ from kemu.emulated.gateway.openapi import documents as openapi
 from kemu.emulated.gateway.requests import negotiation
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.paths import Path
+from kemu.emulated.objects.facts import KUBERNETES
 
-GO, MINOR = "go1.26", "1.36"
+GO = "go1.26"
+MAJOR, MINOR_NUMBER, _ = KUBERNETES.removeprefix("v").split(".", 2)
+MINOR = f"{MAJOR}.{MINOR_NUMBER}"
 VERSION = {
-    "major": "1",
-    "minor": "36",
-    "emulationMajor": "1",
-    "emulationMinor": "36",
-    "minCompatibilityMajor": "1",
-    "minCompatibilityMinor": "35",
-    "gitVersion": "v1.36.3",
+    "major": MAJOR,
+    "minor": MINOR_NUMBER,
+    "emulationMajor": MAJOR,
+    "emulationMinor": MINOR_NUMBER,
+    "minCompatibilityMajor": MAJOR,
+    "minCompatibilityMinor": str(int(MINOR_NUMBER) - 1),
+    "gitVersion": KUBERNETES,
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "2026-01-01T00:00:00Z",

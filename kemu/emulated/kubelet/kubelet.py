@@ -104,7 +104,12 @@ class Kubelet(variants.Varied):
         self._knows_node = True
         storage = self._config.get("storage")
         if storage is not None:
-            await csi_nodes.register(self.env, self.client, self.node.get(), volume_drivers.Drivers(storage))
+            drivers = volume_drivers.Drivers(storage)
+            await csi_nodes.register(self.env, self.client, self.node.get(), drivers)
+            for driver in map(drivers.of, drivers.named()):
+                if driver.allocatable_update_period is not None:
+                    task = csi_nodes.keep(self.env, self.client, self.node.name, driver)
+                    self.env.spawn(task, f"allocatable of {driver.name}")
         if self._parts is not None:
             self._refresh_view()
             self._parts.static_pods.read(self.node.get())

@@ -95,7 +95,13 @@ class Parts:
             boxes=sandboxes.Sandboxes(wanted) if tells_all else None,
             events=life_events.LifeEvents(recorder) if tells_all and recorder.writes_routine else None,
             volumes=managers.VolumeManager(
-                env, client, node.name, volume_drivers.Drivers(storage or {}), recorder, names
+                env,
+                client,
+                node.name,
+                volume_drivers.Drivers(storage or {}),
+                recorder,
+                names,
+                growing=bool(config.get("growingVolumes")),
             )
             if storage is not None or names is not None
             else None,

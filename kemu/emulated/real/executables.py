@@ -10,14 +10,14 @@ import os
 import shutil
 from pathlib import Path
 
+from kemu.emulated.objects.facts import KUBERNETES
 from kemu.errors import KemuError
 
-KUBERNETES = "v1.36.3"
 VERSIONS = {
     "kube-apiserver": KUBERNETES,
     "kube-scheduler": KUBERNETES,
     "kube-controller-manager": KUBERNETES,
-    "kubectl": "v0.36.3",
+    "kubectl": f"v0{KUBERNETES.removeprefix('v1')}",
     "kwok": "v0.8.0",
     # Without the progress notifications of etcd 3.5.13 and later, kube-apiserver refuses initial events in watches.
     "etcd": "v3.6.12",

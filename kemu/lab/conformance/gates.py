@@ -65,9 +65,9 @@ class Gates:
         return iter(self.by_name.values())
 
 
-def known() -> Gates:
+def known(file: Path = FILE) -> Gates:
     """Those of ``gates.tsv``."""
-    head, *lines = FILE.read_text().splitlines()
+    head, *lines = file.read_text().splitlines()
     found = {}
     for line in lines:
         name, stage, default, locked, since, word, note = line.split("\t")

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
+from kemu.emulated.objects.facts import KUBERNETES
 from kemu.emulated.objects.plain import Json
-from kemu.emulated.real import executables
 from kemu.errors import KemuError
 from kemu.lab.real import measurements
 from kemu.lab.real.measurements import Measured
@@ -216,7 +216,7 @@ def fit(found: Sequence[Found]) -> Preset:
         sources["watchLatency"] += "; the answer as kemu's process had it"
     about = {
         "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
-        "kubernetes": executables.KUBERNETES,
+        "kubernetes": KUBERNETES,
         "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         "loads": loads,
         **_cost(light, heavy),

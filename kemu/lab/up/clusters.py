@@ -13,6 +13,7 @@ from typing import Any
 
 import kemu
 from kemu.emulated.kubelet.settings import references
+from kemu.emulated.objects.facts import KUBERNETES
 from kemu.lab.scenario import forms
 from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.format.keys import controller_keys
@@ -28,9 +29,6 @@ FOREVER_S = 10 * 365 * 24 * 3600
 ZONES = ("zone-a", "zone-b", "zone-c")
 _REGION = "kemu"
 _TYPE = "kemu.large"
-KUBERNETES_VERSION = "v1.36.3"
-"""What kubelets say, and the API server."""
-
 PLUGINS = ("ServiceAccount",)
 """Admission plugins that a cluster of clients has and a scenario only if it says so."""
 MISSING_IMAGES = ("*.invalid/*", "invalid.*/*", "*:non-existent", "*:nonexistent", "*:404")
@@ -108,7 +106,7 @@ def _everywhere() -> dict[str, Any]:
     """What every cluster has, whatever is in it at first: clients may bring anything at any time."""
     return {
         "controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT],
-        "storage": {},
+        "storage": {"expansion": True},
         "programs": True,
     }
 
@@ -174,7 +172,7 @@ def _completed(node: Node, index: int) -> Node:
         ("kernelVersion", "6.12.0-kemu"),
         ("osImage", f"kemu {kemu.__version__} (emulated)"),
         ("containerRuntimeVersion", f"kemu://{kemu.__version__}"),
-        ("kubeletVersion", KUBERNETES_VERSION),
+        ("kubeletVersion", KUBERNETES),
         ("operatingSystem", "linux"),
         ("architecture", "amd64"),
     ):

@@ -14,6 +14,7 @@
 //	recorder patches [file …]      strategic merge, merge and JSON patches of single documents
 //	recorder facts                 the types of the API and how their fields merge, for kemu/emulated/objects/facts
 //	recorder roles                 the roles and bindings of a new cluster, for kemu/emulated/apiserver/authorization
+//	recorder defaults              what defaulting sets, in objects and in the configurations of scheduler and kubelet
 //
 // A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
 // answer is asked anew. Without files it reads standard input. It writes {"case": …, "expect": …} lines to standard
@@ -66,7 +67,7 @@ func main() {
 		"patches": func(_ *testing.T, data json.RawMessage) (any, error) { return answerPatches(data) },
 	}
 	answer, inTime := answers[kind(os.Args)]
-	tables := map[string]func(io.Writer) error{"facts": writeFacts, "roles": writeRoles}
+	tables := map[string]func(io.Writer) error{"facts": writeFacts, "roles": writeRoles, "defaults": writeDefaults}
 	if write, found := tables[kind(os.Args)]; found {
 		if err := write(os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -8,7 +8,7 @@
     limit_ranges                   LimitRanger: defaults and bounds of what containers, pods and claims ask for
     priority                       Priority: class name → value and preemption policy; one global default
     tolerations                    DefaultTolerationSeconds, PodTolerationRestriction, ExtendedResourceToleration
-    storage                        DefaultStorageClass: the class of claims that name none; and
+    storage                        DefaultStorageClass: the class of claims that name none; whether claims may grow; and
                                    StorageObjectInUseProtection: finalizers of claims and volumes
     runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
     identities                     ServiceAccount: a pod has an account that exists, its containers mount a token; off
@@ -51,7 +51,11 @@ from kemu.emulated.apiserver.admission.priority import Priority
 from kemu.emulated.apiserver.admission.quotas.plugin import ResourceQuota
 from kemu.emulated.apiserver.admission.runtime_classes import RuntimeClass
 from kemu.emulated.apiserver.admission.services import ServiceAddresses
-from kemu.emulated.apiserver.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
+from kemu.emulated.apiserver.admission.storage import (
+    DefaultStorageClass,
+    PersistentVolumeClaimResize,
+    StorageObjectInUseProtection,
+)
 from kemu.emulated.apiserver.admission.tolerations.default_seconds import DefaultTolerationSeconds
 from kemu.emulated.apiserver.admission.tolerations.extended_resources import ExtendedResourceToleration
 from kemu.emulated.apiserver.admission.tolerations.of_pods import PodTolerationRestriction
@@ -75,6 +79,7 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "ExtendedResourceToleration": ExtendedResourceToleration,
     "DefaultStorageClass": DefaultStorageClass,
     "StorageObjectInUseProtection": StorageObjectInUseProtection,
+    "PersistentVolumeClaimResize": PersistentVolumeClaimResize,
     "RuntimeClass": RuntimeClass,
     "DefaultIngressClass": DefaultIngressClass,
     "PodTopologyLabels": PodTopologyLabels,

@@ -14,7 +14,7 @@ from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import selections
 from kemu.emulated.apiserver.custom import checks
 from kemu.emulated.objects import meta, resources
-from kemu.emulated.objects.defaulting import definitions
+from kemu.emulated.objects.defaulting import data_sources, definitions
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.templates import generations
@@ -329,6 +329,10 @@ class Strategy:
     """(new, old)."""
 
 
+def _prepare_claim(new: core_v1_pb2.PersistentVolumeClaim, old: core_v1_pb2.PersistentVolumeClaim) -> None:
+    data_sources.prepare(new.spec, old.spec)
+
+
 _RULES: dict[str, dict[str, Any]] = {
     "namespaces": {
         "prepare_create": _prepare_namespace,
@@ -349,6 +353,7 @@ _RULES: dict[str, dict[str, Any]] = {
     "endpoints": {"create_on_update": True},
     "limitranges": {"create_on_update": True},
     "secrets": {"prepare_update": _prepare_secret},
+    "persistentvolumeclaims": {"prepare_update": _prepare_claim},
     "podtemplates": {"counts": _has_new_template},
     "replicationcontrollers": {"counts": _has_new_spec, "dependents": ORPHANED},
     "replicasets": {"counts": _has_new_spec},

@@ -1,11 +1,12 @@
 """The actor ``controller/csi-drivers``: all CSI drivers of the cluster, with the sidecars that run beside them.
 
 It creates and deletes volumes as ``external-provisioner`` does, attaches and detaches them as ``external-attacher``
-does, and publishes how much room is left. What the drivers themselves do is time that passes
-(:mod:`kemu.emulated.client.volume_drivers`): drawn from a distribution for each call. Creating a volume may fail, at
-random or because there is no room left. Then, if the claim waits for its consumer, the driver takes the selected node
-off the claim, which sends the pod back to the scheduler; otherwise it tries again later. Further config: ``drivers``
-(settings by name) and ``events`` (:data:`kemu.emulated.client.recorders.LEVELS`).
+does, expands and modifies them as ``external-resizer`` does (:mod:`.resizes`), and publishes how much room is left.
+What the drivers themselves do is time that passes (:mod:`kemu.emulated.client.volume_drivers`): drawn from a
+distribution for each call. Creating a volume may fail, at random or because there is no room left. Then, if the claim
+waits for its consumer, the driver takes the selected node off the claim, which sends the pod back to the scheduler;
+otherwise it tries again later. Further config: ``drivers`` (settings by name) and ``events``
+(:data:`kemu.emulated.client.recorders.LEVELS`).
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.client import informers, recorders, retries, volume_drivers, workqueues
 from kemu.emulated.controllers import controllers
+from kemu.emulated.controllers.volumes import resizes
+from kemu.emulated.objects import times
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.defaulting import data_sources
 from kemu.emulated.objects.volumes import claims
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
-from kemu.runtime.env import Env
+from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.runlog.events import (
     ProvisioningFailed,
     VolumeAttached,
@@ -40,6 +44,9 @@ _NAMESPACE = "kube-system"
 """Namespace of CSIStorageCapacity objects."""
 ATTACHER_PROTECTION = "external-attacher/"
 """The beginning of the finalizer by which an attachment waits for its volume to be detached."""
+
+RESOURCE_EXHAUSTED = 8
+"""``attachError.errorCode``: gRPC's code."""
 
 Segment = tuple[tuple[str, str], ...]
 """A part of a driver's topology: labels and their values."""
@@ -68,6 +75,10 @@ class CsiDrivers(controllers.Controller):
             self.client, "nodes", handler=_Calls(self._look_at_capacity)
         )
         self._capacity_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        resizer = recorders.Recorder(env, self.client, "external-resizer", "0", level)
+        self._resizer = resizes.Resizer(
+            env, self.client, resizer, self._take, self._room_beside, self._claim_queue.add_after
+        )
         self._making: dict[str, tuple[str, Segment, int]] = {}
         """Volumes that are being created: driver, segment and size, by claim UID."""
         self._installed: dict[str, None] = {}
@@ -92,9 +103,15 @@ class CsiDrivers(controllers.Controller):
     # Creating --------------------------------------------------------------------------------------------------------
 
     async def _provision(self, key: str) -> None:
-        """``syncClaim`` and ``provisionClaimOperation`` of sig-storage-lib-external-provisioner."""
+        """``syncClaim`` and ``provisionClaimOperation`` of sig-storage-lib-external-provisioner; a claim that has a
+        volume may want more of it."""
         claim = self._claims.store.get(key)
-        if claim is None or claim.spec.volumeName or claim.metadata.HasField("deletionTimestamp"):
+        if claim is None or claim.metadata.HasField("deletionTimestamp"):
+            return
+        if claim.spec.volumeName:
+            volume = self._volumes.store.get(claim.spec.volumeName)
+            if volume is not None and claim.status.phase == claims.BOUND:
+                await self._resizer.look_at(claim, volume, self._drivers)
             return
         annotations = claim.metadata.annotations
         name = annotations.get(claims.STORAGE_PROVISIONER, "")
@@ -108,7 +125,43 @@ class CsiDrivers(controllers.Controller):
         volume_name = f"pvc-{claim.metadata.uid}"
         if volume_name in self._volumes.store:
             return
+        if self._is_left_to_populator(claim):
+            return
         await self._create(claim, storage_class, self._drivers.of(name), node if waits else "", volume_name)
+
+    def _is_left_to_populator(self, claim: core_v1_pb2.PersistentVolumeClaim) -> bool:
+        """Drivers fill volumes from claims and snapshots; what else a claim names as its source, others do."""
+        source = data_sources.of(claim.spec)
+        if source is None or source.kind in (data_sources.CLAIM, data_sources.SNAPSHOT):
+            return False
+        text = "Assuming an external populator will provision the volume"
+        self._recorder.event(claim, recorders.NORMAL, "Provisioning", "Provisioning", text, routine=True)
+        return True
+
+    def _source_failure(self, claim: core_v1_pb2.PersistentVolumeClaim, driver: volume_drivers.Driver) -> str:
+        """Why the driver cannot fill the volume from what the claim names (``getPVCSource``); "" if it can."""
+        source = data_sources.of(claim.spec)
+        if source is None:
+            return ""
+        if source.kind == data_sources.SNAPSHOT:
+            return f"error getting handle for DataSource Type VolumeSnapshot by Name {source.name}: not found"
+        begin = f"error getting handle for DataSource Type PersistentVolumeClaim by Name {source.name}: "
+        namespace = claim.metadata.namespace
+        origin = self._claims.store.get(f"{namespace}/{source.name}")
+        if origin is None:
+            return f'{begin}error getting PVC {source.name} (namespace "{namespace}") from api server: not found'
+        if origin.status.phase != claims.BOUND:
+            return f"{begin}the PVC DataSource {source.name} must have a status of Bound. Got {origin.status.phase}"
+        if origin.metadata.HasField("deletionTimestamp"):
+            return f"{begin}the PVC DataSource {source.name} is currently being deleted"
+        volume = self._volumes.store.get(origin.spec.volumeName)
+        if volume is None or _segment_of(driver, volume) is None:
+            return f"{begin}the source PVC {source.name} does not belong to the driver {driver.name}"
+        if claims.requested(claim) < claims.capacity(volume):
+            return f"{begin}new PVC request must be greater than or equal in size to the specified PVC data source"
+        if (origin.spec.volumeMode or claims.FILESYSTEM) != (claim.spec.volumeMode or claims.FILESYSTEM):
+            return f"{begin}the source PVC and destination PVCs must have the same volume mode for cloning"
+        return ""
 
     async def _create(
         self,
@@ -126,7 +179,11 @@ class CsiDrivers(controllers.Controller):
         self._making[uid] = (driver.name, segment or (), size)
         try:
             await self._take(driver, "provision")
-            failure = self._failure(driver, segment, uid) or await self._attributes_failure(claim, driver)
+            failure = (
+                self._source_failure(claim, driver)
+                or self._failure(driver, segment, uid)
+                or await self._attributes_failure(claim, driver)
+            )
             if failure:
                 self.env.log(ProvisioningFailed(claim=key, uid=uid, driver=driver.name, start=started_ns, why=failure))
                 text = f'failed to provision volume with StorageClass "{storage_class.metadata.name}": {failure}'
@@ -218,6 +275,9 @@ class CsiDrivers(controllers.Controller):
                 left -= size
         return left
 
+    def _room_beside(self, driver: volume_drivers.Driver, volume: core_v1_pb2.PersistentVolume) -> int | None:
+        return self._room_in(driver, _segment_of(driver, volume) or ())
+
     def _look_at_capacity(self, obj: KubernetesObject | None) -> None:
         self._capacity_queue.add("")
 
@@ -253,6 +313,8 @@ class CsiDrivers(controllers.Controller):
         csi_driver.metadata.name = driver.name
         csi_driver.spec.attachRequired = True
         csi_driver.spec.storageCapacity = driver.capacity_bytes is not None
+        if driver.allocatable_update_period is not None:
+            csi_driver.spec.nodeAllocatableUpdatePeriodSeconds = int(driver.allocatable_update_period)
         with contextlib.suppress(errors.AlreadyExists):
             await retries.patiently(self.env, lambda: self.client.create(csi_driver))
 
@@ -324,13 +386,35 @@ class CsiDrivers(controllers.Controller):
             changed.metadata.finalizers.append(protection)
             attachment = await retries.patiently(self.env, lambda: self.client.update(changed))
         await self._take(driver, "attach")
+        status: dict[str, Any] = {"attached": True}
+        if attachment.status.HasField("attachError"):
+            status["attachError"] = None
+        why = self._exhaustion(attachment, driver)
+        if why:
+            error = {
+                "time": times.format_time(self.unix_ns() // SECOND_NS),
+                "message": why,
+                "errorCode": RESOURCE_EXHAUSTED,
+            }
+            status = {"attached": False, "attachError": error}
         await retries.patiently(
             self.env,
-            lambda: self.client.patch(
-                "volumeattachments", attachment.metadata.name, "", {"status": {"attached": True}}, "status"
-            ),
+            lambda: self.client.patch("volumeattachments", attachment.metadata.name, "", {"status": status}, "status"),
         )
+        if why:
+            raise errors.ServiceUnavailable(why)
         self._log_attachment(VolumeAttached, attachment, started_ns)
+
+    def _exhaustion(self, attachment: storage_v1_pb2.VolumeAttachment, driver: volume_drivers.Driver) -> str:
+        """Why the node takes no more volumes; "" if it does."""
+        node, most = attachment.spec.nodeName, driver.attaches_per_node
+        if most is None:
+            return ""
+        there = sum(
+            one.status.attached and (one.spec.attacher, one.spec.nodeName) == (driver.name, node)
+            for one in self._attachments.store.values()
+        )
+        return "" if there < most else f"rpc error: code = ResourceExhausted desc = {node} has {most} volumes attached"
 
     async def _detach(self, attachment: storage_v1_pb2.VolumeAttachment, driver: volume_drivers.Driver) -> None:
         protection = ATTACHER_PROTECTION + driver.name.replace(".", "-")

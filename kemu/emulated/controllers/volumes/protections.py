@@ -28,6 +28,11 @@ class VolumeProtection(controllers.Controller):
         self._volume_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
         self._claims = self._informer("persistentvolumeclaims", self._claim_queue)
         self._volumes = self._informer("persistentvolumes", self._volume_queue)
+        self._attributes_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self._attributes: informers.Informer[Any] | None = None
+        """Classes of attributes; None: there are none."""
+        if config.get("attributes"):
+            self._attributes = self._informer("volumeattributesclasses", self._attributes_queue)
         self._users: dict[str, dict[str, None]] = {}
         """The pods on nodes that use a claim, by claim."""
         self._pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
@@ -42,11 +47,18 @@ class VolumeProtection(controllers.Controller):
             if obj.metadata.HasField("deletionTimestamp"):
                 queue.add(controllers.key_of(obj))
 
-        handler = informers.Callbacks(changed, lambda old, new: changed(new))
+        def updated(old: KubernetesObject, new: KubernetesObject) -> None:
+            changed(new)
+            self._look_at_attributes()
+
+        handler = informers.Callbacks(changed, updated, lambda old: self._look_at_attributes())
         return informers.Informer(self.client, resource, handler=handler)
 
     async def run(self) -> None:
         await self.begin(self._claims, self._volumes, self._pods)
+        if self._attributes is not None:
+            await self.begin(self._attributes)
+            self.env.spawn(self.work(self._attributes_queue, self._sync_attributes), "attributes")
         self.env.spawn(self.work(self._claim_queue, self._sync_claim), "claims")
         await self.work(self._volume_queue, self._sync_volume)
 
@@ -78,6 +90,21 @@ class VolumeProtection(controllers.Controller):
         if volume.status.phase != claims.BOUND:
             await self._release(volume, claims.VOLUME_PROTECTION)
 
+    def _look_at_attributes(self) -> None:
+        """A claim or a volume has changed or gone, and may use a class of attributes no more."""
+        for obj in () if self._attributes is None else self._attributes.store.values():
+            if obj.metadata.HasField("deletionTimestamp"):
+                self._attributes_queue.add(obj.metadata.name)
+
+    async def _sync_attributes(self, name: str) -> None:
+        """``processVAC`` of ``vacprotection``."""
+        found = None if self._attributes is None else self._attributes.store.get(name)
+        if found is None or not _is_leaving(found, claims.ATTRIBUTES_PROTECTION):
+            return
+        volumes = (one.spec.volumeAttributesClassName for one in self._volumes.store.values())
+        if name not in volumes and not any(name in _attributes_of(one) for one in self._claims.store.values()):
+            await self._release(found, claims.ATTRIBUTES_PROTECTION)
+
     async def _release(self, obj: KubernetesObject, finalizer: str) -> None:
         changed = type(obj)()
         changed.CopyFrom(obj)
@@ -88,6 +115,13 @@ class VolumeProtection(controllers.Controller):
 
 def _claims_of(pod: core_v1_pb2.Pod) -> list[str]:
     return [f"{pod.metadata.namespace}/{name}" for name in claims.claim_names(pod)] if pod.spec.volumes else []
+
+
+def _attributes_of(claim: core_v1_pb2.PersistentVolumeClaim) -> tuple[str, str, str]:
+    """The classes of attributes that it wants, has, or is on its way to."""
+    status = claim.status
+    target = status.modifyVolumeStatus.targetVolumeAttributesClassName
+    return claim.spec.volumeAttributesClassName, status.currentVolumeAttributesClassName, target
 
 
 def _is_leaving(obj: KubernetesObject, finalizer: str) -> bool:

@@ -17,6 +17,7 @@ from kemu.emulated.gateway.discovery import catalogue
 from kemu.emulated.gateway.discovery.catalogue import Version
 from kemu.emulated.gateway.openapi import custom, gnostics, operations, swaggers
 from kemu.emulated.gateway.openapi.schemas import Collection
+from kemu.emulated.objects.facts import KUBERNETES
 
 ROOT = "/openapi/v3"
 
@@ -84,7 +85,7 @@ def _swagger(definitions: tuple[bytes, ...]) -> dict[str, Any]:
     for version in versions():
         operations.paths(version, collection)
     found = swaggers.definitions(collection.found) | custom.definitions_v2(custom.rows(definitions))
-    info = {"title": "Kubernetes", "version": "v1.36.3"}
+    info = {"title": "Kubernetes", "version": KUBERNETES}
     return {"swagger": "2.0", "info": info, "paths": {}, "definitions": found}
 
 

@@ -216,7 +216,7 @@ class PodWorkers:
         volumes = self.volumes
         if volumes is not None and volumes.concerns(worker.pod):
             if worker.pod.status.phase != pod_phases.RUNNING:
-                volumes.mount(worker, lambda: self._starts.resume(worker))
+                volumes.mount(worker, lambda: self._starts.resume(worker), lambda why: self._rejected(worker, why))
                 return
             volumes.adopt(worker)
         self._starts.resume(worker)
@@ -233,12 +233,18 @@ class PodWorkers:
         else:
             self._starts.prepare(worker)
             self.report(worker)
-            self.volumes.mount(worker, lambda: self._mounted(worker))
+            self.volumes.mount(worker, lambda: self._mounted(worker), lambda why: self._rejected(worker, why))
 
     def _mounted(self, worker: Worker) -> None:
         if worker.state == ACTIVE:
             worker.begun_ns = self._clock.now_ns()
             self._starts.go_on(worker)
+
+    def _rejected(self, worker: Worker, why: str) -> None:
+        """The node cannot attach its volumes (``rejectPod``)."""
+        if worker.state == ACTIVE:
+            self._event(worker, recorders.WARNING, managers.LIMIT_EXCEEDED, why)
+            self.kill(worker, statuses.Failure(managers.LIMIT_EXCEEDED, f"Pod was rejected: {why}"))
 
     def refused(self, worker: Worker, decision: predicates.Decision) -> None:
         worker.refusal = _refusal_of(decision)

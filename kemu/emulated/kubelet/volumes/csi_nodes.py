@@ -4,12 +4,36 @@ it."""
 from __future__ import annotations
 
 import contextlib
+from typing import cast
 
 from kemu import errors
 from kemu.emulated.client import clients, retries, volume_drivers
 from kemu.emulated.objects import meta
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.runtime.env import Env
+
+SHORTEST_S = 10.0
+"""No shorter period is heeded."""
+
+
+async def update(env: Env, client: clients.Client, name: str, driver: volume_drivers.Driver) -> None:
+    """State how many volumes of a driver the node takes now (``UpdateCSIDriver``)."""
+    with contextlib.suppress(errors.NotFound, errors.Conflict):
+        found = await retries.patiently(env, lambda: client.get("csinodes", name))
+        csi_node = cast(storage_v1_pb2.CSINode, found)
+        here = next((one for one in csi_node.spec.drivers if one.name == driver.name), None)
+        count = driver.fits_now
+        if here is None or count is None or (here.HasField("allocatable") and here.allocatable.count == count):
+            return
+        here.allocatable.count = count
+        await retries.patiently(env, lambda: client.update(csi_node))
+
+
+async def keep(env: Env, client: clients.Client, name: str, driver: volume_drivers.Driver) -> None:
+    """Do so at the period that the driver wants, for ever (``csiNodeUpdater``)."""
+    while driver.allocatable_update_period is not None:
+        await env.clock.sleep(max(driver.allocatable_update_period, SHORTEST_S), background=True)
+        await update(env, client, name, driver)
 
 
 async def register(env: Env, client: clients.Client, node: core_v1_pb2.Node, known: volume_drivers.Drivers) -> None:

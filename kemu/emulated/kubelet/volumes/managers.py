@@ -3,13 +3,15 @@ unmounted.
 
 A volume that is to be mounted is first reported in use (``status.volumesInUse`` of the Node), so that nobody detaches
 it, and reported no longer when it has been unmounted for the last pod. The kubelet does not attach: it waits until the
-VolumeAttachment of its node says so. A pod that waits for two minutes gets an event, and goes on waiting. Mirrors
-``pkg/kubelet/volumemanager``.
+VolumeAttachment of its node says so. A pod that waits for two minutes gets an event, and goes on waiting. The file
+system on a volume that has grown is made larger when it is mounted, and, where classes allow that, at a sync of a pod
+that has it mounted. Mirrors ``pkg/kubelet/volumemanager``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import cast
@@ -17,13 +19,13 @@ from typing import cast
 from kemu import errors
 from kemu.emulated.client import clients, informers, recorders, retries, volume_drivers
 from kemu.emulated.kubelet.pods.workers import Worker
-from kemu.emulated.kubelet.volumes import references
-from kemu.emulated.objects.volumes import claims
+from kemu.emulated.kubelet.volumes import csi_nodes, references
+from kemu.emulated.objects.volumes import claims, expansions
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
-from kemu.runtime.runlog.events import MountTimedOut, VolumesMounted, VolumeUnmounted
+from kemu.runtime.runlog.events import FileSystemExpanded, MountTimedOut, VolumesMounted, VolumeUnmounted
 
 TIMEOUT_S = 123.0
 """After so long without its volumes, the sync of a pod fails (``podAttachAndMountTimeout``)."""
@@ -31,8 +33,14 @@ RETRY_S = 10.0
 """From then until the next sync (``backOffPeriod``)."""
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.5, 122.0
 """Between two tries to set up a volume (``initialDurationBeforeRetry``, ``maxDurationBeforeRetry``)."""
+SYNC_S, SYNC_JITTER = 60.0, 0.5
+"""Between two syncs of a pod (``syncFrequency``, ``workerResyncIntervalJitterFactor``)."""
 POLL_S = 0.3
 """How often a claim is looked at that is not bound yet (``podAttachAndMountRetryInterval``)."""
+
+
+LIMIT_EXCEEDED = "VolumeAttachmentLimitExceeded"
+_RESOURCE_EXHAUSTED = 8
 
 
 class _Mounts:
@@ -58,8 +66,9 @@ class VolumeManager:
         known: volume_drivers.Drivers,
         recorder: recorders.Recorder,
         names: references.Names | None = None,
+        growing: bool = False,
     ) -> None:
-        """``names``: None: ConfigMaps and Secrets are taken to exist."""
+        """``names``: None: ConfigMaps and Secrets are taken to exist. ``growing``: mounted volumes may grow."""
         self._env = env
         self._clock = env.clock
         self._client = client
@@ -67,6 +76,7 @@ class VolumeManager:
         self._drivers = known
         self._recorder = recorder
         self.names = names
+        self._growing = growing
         self._pods: dict[str, _Mounts] = {}
         """By UID."""
         self._users: dict[str, int] = {}
@@ -83,10 +93,12 @@ class VolumeManager:
 
     # Mounting --------------------------------------------------------------------------------------------------------
 
-    def mount(self, worker: Worker, ready: Callable[[], None]) -> None:
-        """``ready`` is called when all volumes of the pod are mounted, unless it is told to go before."""
+    def mount(self, worker: Worker, ready: Callable[[], None], rejected: Callable[[str], None]) -> None:
+        """``ready`` is called when all volumes of the pod are mounted, unless it is told to go before; ``rejected``,
+        with the reason, if the driver of one says that the node takes no more."""
         mounts = self._pods[worker.uid] = _Mounts()
-        mounts.task = self._env.spawn(self._mount(worker, mounts, ready), f"mount volumes of {worker.key}")
+        task = self._mount(worker, mounts, ready, rejected)
+        mounts.task = self._env.spawn(task, f"mount volumes of {worker.key}")
 
     def adopt(self, worker: Worker) -> None:
         """The pod ran before this kubelet started: its volumes are mounted."""
@@ -95,28 +107,32 @@ class VolumeManager:
 
     async def _reconstruct(self, worker: Worker, mounts: _Mounts) -> None:
         for name in claims.claim_names(worker.pod):
-            volume = await self._volume_of(worker, name)
+            _, volume = await self._volume_of(worker, name)
             self._use(mounts, volume.metadata.name)
             mounts.mounted.append((volume.metadata.name, self._driver_of(volume)))
         await self._tell()
+        self._follow(worker, mounts)
 
-    async def _mount(self, worker: Worker, mounts: _Mounts, ready: Callable[[], None]) -> None:
+    async def _mount(
+        self, worker: Worker, mounts: _Mounts, ready: Callable[[], None], rejected: Callable[[str], None]
+    ) -> None:
         started_ns = self._clock.now_ns()
         names = list(dict.fromkeys(claims.claim_names(worker.pod)))
         left = {volume.name: claims.claim_name(worker.pod.metadata.name, volume) for volume in worker.pod.spec.volumes}
         waiting = {volume: claim for volume, claim in left.items() if claim}
         if self.names is not None:
             waiting |= dict.fromkeys((volume.name for volume in worker.pod.spec.volumes), "")
-        complaint = self._env.spawn(self._complain(worker, waiting), f"patience of {worker.key}")
+        complaint = self._env.spawn(self._complain(worker, waiting, rejected), f"patience of {worker.key}")
         try:
             for name in names:
-                volume = await self._volume_of(worker, name)
+                claim, volume = await self._volume_of(worker, name)
                 driver = self._driver_of(volume)
                 self._use(mounts, volume.metadata.name)
                 await self._tell()
                 if driver is not None:
                     await self._until_attached(volume)
                     await self._take(driver, "mount")
+                    await self._expand(worker, claim, volume, driver)
                 mounts.mounted.append((volume.metadata.name, driver))
                 waiting = {one: claim for one, claim in waiting.items() if claim != name}
             if self.names is not None:
@@ -128,7 +144,56 @@ class VolumeManager:
         self._env.log(
             VolumesMounted(pod=worker.key, uid=worker.uid, start=started_ns, volumes=volumes,)
         )  # fmt: skip
+        self._follow(worker, mounts)
         ready()
+
+    # Growing ---------------------------------------------------------------------------------------------------------
+
+    def _follow(self, worker: Worker, mounts: _Mounts) -> None:
+        if self._growing and any(driver is not None for _name, driver in mounts.mounted):
+            mounts.task = self._env.spawn(self._expand_mounted(worker), f"growing volumes of {worker.key}")
+
+    async def _expand_mounted(self, worker: Worker) -> None:
+        """At each sync of the pod (``checkVolumeFSResize``)."""
+        while True:
+            await self._clock.sleep(SYNC_S * (1 + SYNC_JITTER * self._env.random.random()))
+            for name in dict.fromkeys(claims.claim_names(worker.pod)):
+                claim, volume = await self._volume_of(worker, name)
+                driver = self._driver_of(volume)
+                if driver is not None:
+                    await self._expand(worker, claim, volume, driver)
+
+    async def _expand(
+        self,
+        worker: Worker,
+        claim: core_v1_pb2.PersistentVolumeClaim,
+        volume: core_v1_pb2.PersistentVolume,
+        driver: volume_drivers.Driver,
+    ) -> None:
+        """``NodeExpander``: what another kubelet, or the driver, has done meanwhile is left to the next sync."""
+        states = (expansions.NODE_PENDING, expansions.NODE_IN_PROGRESS)
+        if not expansions.has(claim) < claims.capacity(volume) or expansions.state(claim) not in states:
+            return
+        size = volume.spec.capacity[expansions.STORAGE].string
+        with contextlib.suppress(errors.Conflict, errors.NotFound):
+            claim = await self._write(claim, lambda one: _put(one, expansions.NODE_IN_PROGRESS))
+            await self._take(driver, "expand_on_node")
+            text = f'MountVolume.NodeExpandVolume succeeded for volume "{volume.metadata.name}" {self._node}'
+            reason = "FileSystemResizeSuccessful"
+            self._recorder.event(worker.pod, recorders.NORMAL, reason, reason, text, routine=True)
+            self._recorder.event(claim, recorders.NORMAL, reason, reason, text, routine=True)
+            await self._write(claim, lambda one: expansions.finish(one, size, self._clock.unix_ns()))
+            self._env.log(FileSystemExpanded(pod=worker.key, uid=worker.uid, volume=volume.metadata.name, size=size))
+
+    async def _write(
+        self, claim: core_v1_pb2.PersistentVolumeClaim, change: Callable[[core_v1_pb2.PersistentVolumeClaim], object]
+    ) -> core_v1_pb2.PersistentVolumeClaim:
+        """Writes its status. Raises Conflict where it has changed since."""
+        changed = core_v1_pb2.PersistentVolumeClaim.FromString(claim.SerializeToString())
+        change(changed)
+        if changed == claim:
+            return claim
+        return await retries.patiently(self._env, lambda: self._client.update_status(changed))
 
     async def _set_up(self, worker: Worker, names: references.Names, waiting: dict[str, str]) -> None:
         """Wait until all is there that the volumes name. From try to try it waits longer (``exponentialbackoff``)."""
@@ -141,11 +206,19 @@ class VolumeManager:
                 delay_s = min(2 * delay_s, LONGEST_DELAY_S)
             waiting.pop(volume.name, None)
 
-    async def _complain(self, worker: Worker, waiting: dict[str, str]) -> None:
+    async def _complain(self, worker: Worker, waiting: dict[str, str], rejected: Callable[[str], None]) -> None:
         """The event of each sync that fails."""
         while True:
             await self._clock.sleep(TIMEOUT_S, background=True)
             names = " ".join(waiting)
+            for claim_name in filter(None, list(waiting.values())):
+                if await self._is_exhausted(worker, claim_name):
+                    rejected(
+                        "Node has reached its volume attachment limit, rejecting pod. unmounted "
+                        f"volumes=[{names}], unattached volumes=[{names}], failed to process volumes=[]: context "
+                        "deadline exceeded"
+                    )
+                    return
             text = (
                 f"Unable to attach or mount volumes: unmounted volumes=[{names}], unattached volumes=[{names}], failed "
                 "to process volumes=[]: context deadline exceeded"
@@ -154,8 +227,31 @@ class VolumeManager:
             self._env.log(MountTimedOut(pod=worker.key, uid=worker.uid, volumes=list(waiting)))
             await self._clock.sleep(RETRY_S, background=True)
 
-    async def _volume_of(self, worker: Worker, claim_name: str) -> core_v1_pb2.PersistentVolume:
-        """The volume of a claim, once it is bound (``getPVCExtractPV`` and ``getPVSpec``)."""
+    async def _is_exhausted(self, worker: Worker, claim_name: str) -> bool:
+        """``VerifyExhaustedResource``, of a claim that is bound: then the node's number is stated anew."""
+        with contextlib.suppress(errors.NotFound):
+            namespace = worker.pod.metadata.namespace
+            claim = await retries.patiently(
+                self._env, lambda: self._client.get("persistentvolumeclaims", claim_name, namespace)
+            )
+            if not claim.spec.volumeName:
+                return False
+            volume = cast(core_v1_pb2.PersistentVolume, await self._get("persistentvolumes", claim.spec.volumeName))
+            driver = self._driver_of(volume)
+            if driver is None or driver.allocatable_update_period is None:
+                return False
+            source = volume.spec.persistentVolumeSource.csi
+            name = claims.attachment_name(source.volumeHandle, source.driver, self._node)
+            attachment = cast(storage_v1_pb2.VolumeAttachment, await self._get("volumeattachments", name))
+            if attachment.status.attachError.errorCode == _RESOURCE_EXHAUSTED:
+                await csi_nodes.update(self._env, self._client, self._node, driver)
+                return True
+        return False
+
+    async def _volume_of(
+        self, worker: Worker, claim_name: str
+    ) -> tuple[core_v1_pb2.PersistentVolumeClaim, core_v1_pb2.PersistentVolume]:
+        """A claim and its volume, once it is bound (``getPVCExtractPV`` and ``getPVSpec``)."""
         namespace = worker.pod.metadata.namespace
         while True:
             try:
@@ -163,9 +259,8 @@ class VolumeManager:
                     self._env, lambda: self._client.get("persistentvolumeclaims", claim_name, namespace)
                 )
                 if claim.status.phase == claims.BOUND and claim.spec.volumeName:
-                    return cast(
-                        core_v1_pb2.PersistentVolume, await self._get("persistentvolumes", claim.spec.volumeName)
-                    )
+                    volume = await self._get("persistentvolumes", claim.spec.volumeName)
+                    return claim, cast(core_v1_pb2.PersistentVolume, volume)
             except errors.NotFound:
                 pass
             await self._clock.sleep(POLL_S)
@@ -269,3 +364,7 @@ class VolumeManager:
 
     async def _send(self, names: list[str]) -> None:
         await self._client.patch("nodes", self._node, "", {"status": {"volumesInUse": names}}, "status")
+
+
+def _put(claim: core_v1_pb2.PersistentVolumeClaim, state: str) -> None:
+    claim.status.allocatedResourceStatuses[expansions.STORAGE] = state

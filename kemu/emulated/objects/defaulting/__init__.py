@@ -5,6 +5,7 @@ apps           the defaults of the group apps
 autoscaling    the defaults of HorizontalPodAutoscalers (``pkg/apis/autoscaling/v2/defaults.go``)
 batch          the defaults of the group batch
 core           the defaults of the core group without pods, and of small API groups
+data_sources   what a claim is to be filled with, said twice
 definitions    the defaults of CustomResourceDefinitions
 devices        the defaults of resource.k8s.io (``pkg/apis/resource/v1/defaults.go``)
 pods           the defaults of pods and of the templates of pods

@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from kemu.emulated.objects.defaulting import data_sources
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 
@@ -66,12 +67,17 @@ def _prepare_phase(obj: core_v1_pb2.PersistentVolume | core_v1_pb2.PersistentVol
     obj.status.phase = "Pending"
 
 
+def _prepare_claim(claim: core_v1_pb2.PersistentVolumeClaim) -> None:
+    _prepare_phase(claim)
+    data_sources.prepare(claim.spec)
+
+
 def _prepare_attachment(attachment: storage_v1_pb2.VolumeAttachment) -> None:
     attachment.ClearField("status")
 
 
 PREPARE: dict[type[Message], Callable[[Any], None]] = {
-    core_v1_pb2.PersistentVolumeClaim: _prepare_phase,
+    core_v1_pb2.PersistentVolumeClaim: _prepare_claim,
     core_v1_pb2.PersistentVolume: _prepare_phase,
     storage_v1_pb2.VolumeAttachment: _prepare_attachment,
 }

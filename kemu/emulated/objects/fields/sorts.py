@@ -22,7 +22,6 @@ class Reason(enum.Enum):
     SERVER = "the API server overwrites or drops what a user writes here, as in Kubernetes"
     RECORDED = "kept and shown; no component decides by it, in Kubernetes either"
     UNUSED = "only what kemu refuses would use it"
-    EXPANSION = "only an expansion of a claim would use it, and kemu expands none"
     PROCESS = "it tunes the real program (its ports, logs, files, handlers), which kemu does not run"
     COORDINATED = "only coordinated leader election would use it, which is off by default in Kubernetes"
     PROMPT = "kemu acts on every change at once and needs no periodic look"

@@ -6,11 +6,9 @@ from kemu.emulated.objects.fields.sorts import Reason, Sort, message
 
 ACCEPTED: tuple[str, ...] = (
     "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "CSINode", "CSIDriver", "CSIStorageCapacity",
-    "VolumeAttachment",
+    "VolumeAttachment", "VolumeAttributesClass",
 )  # fmt: skip
 """Kinds that scenarios may hold."""
-
-_NO_CONTENT = "volumes have no content, so that none can be filled with another's"
 
 SORTS: dict[str, Sort] = {
     **message("PersistentVolume", parts="metadata spec status"),
@@ -28,25 +26,22 @@ SORTS: dict[str, Sort] = {
     **message("PersistentVolumeClaim", parts="metadata spec status"),
     **message(
         "PersistentVolumeClaimSpec",
-        acts="accessModes selector resources volumeName storageClassName volumeMode volumeAttributesClassName",
-        refused={
-            "dataSource": _NO_CONTENT,
-            "dataSourceRef": _NO_CONTENT,
-        },
+        acts="accessModes selector resources volumeName storageClassName volumeMode volumeAttributesClassName "
+        "dataSource dataSourceRef",
     ),
     **message(
         "PersistentVolumeClaimStatus",
-        acts="phase accessModes capacity currentVolumeAttributesClassName modifyVolumeStatus",
-        harmless={Reason.RECORDED: "conditions allocatedResources allocatedResourceStatuses"},
+        acts="phase accessModes capacity currentVolumeAttributesClassName modifyVolumeStatus allocatedResources "
+        "allocatedResourceStatuses",
+        harmless={Reason.RECORDED: "conditions"},
     ),
     **message(
         "StorageClass",
-        acts="provisioner reclaimPolicy volumeBindingMode allowedTopologies",
+        acts="provisioner reclaimPolicy volumeBindingMode allowedTopologies allowVolumeExpansion",
         parts="metadata",
         harmless={
             Reason.CONTENT: "parameters",
             Reason.CONTAINERS: "mountOptions",
-            Reason.EXPANSION: "allowVolumeExpansion",
         },
     ),
     **message("CSINode", parts="metadata spec"),
@@ -71,6 +66,12 @@ SORTS: dict[str, Sort] = {
         "CSIStorageCapacity",
         acts="nodeTopology storageClassName capacity maximumVolumeSize",
         parts="metadata",
+    ),
+    **message(
+        "VolumeAttributesClass",
+        acts="driverName",
+        parts="metadata",
+        harmless={Reason.CONTENT: "parameters"},
     ),
     **message("VolumeAttachment", acts="spec status", parts="metadata"),
 }

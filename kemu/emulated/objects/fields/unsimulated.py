@@ -34,7 +34,6 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
     "CertificateSigningRequest": Unsimulated(_NO_CERTIFICATES, LEAVE_OUT),
     "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT),
     "ServiceCIDR": Unsimulated(_NO_NETWORK, LEAVE_OUT),
-    "VolumeAttributesClass": Unsimulated("kemu has no controller that changes the attributes of volumes", LEAVE_OUT),
     "ResourceClaim": Unsimulated(
         "devices are not allocated", "count them as an extended resource: allocatable: {example.com/gpu: 4}"
     ),

@@ -3,13 +3,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.defaulting import data_sources
 from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.validation import checks, placement
-from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, forbidden, invalid, not_supported, required
+from kemu.emulated.objects.validation.causes import (
+    IMMUTABLE,
+    INVALID,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
 from kemu.emulated.objects.validation.metadata import check_label_key, check_label_selector, check_label_value
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
@@ -36,7 +46,30 @@ def check_claim_spec(spec: core_v1_pb2.PersistentVolumeClaimSpec, path: str, fou
         _check_positive(spec.resources.requests["storage"].string, size, found)
     checks.name(spec.storageClassName, f"{path}.storageClassName", names.dns_subdomain, found)
     checks.supported(spec.volumeMode, f"{path}.volumeMode", _VOLUME_MODE, found)
+    _check_sources(spec, path, found)
     checks.name(spec.volumeAttributesClassName, f"{path}.{_ATTRIBUTES}", names.dns_subdomain, found)
+
+
+def _check_sources(spec: core_v1_pb2.PersistentVolumeClaimSpec, path: str, found: list[Cause]) -> None:
+    """``validateDataSource``, ``validateDataSourceRef``."""
+    source, reference = spec.dataSource, spec.dataSourceRef
+    has_both = spec.HasField("dataSource") and spec.HasField("dataSourceRef")
+    for name in ("dataSource", "dataSourceRef"):
+        if spec.HasField(name):
+            one, here = getattr(spec, name), f"{path}.{name}"
+            found.extend(required(f"{here}.{part}") for part in ("name", "kind") if not getattr(one, part))
+            if not one.apiGroup and one.kind != data_sources.CLAIM:
+                text = f"must be '{data_sources.CLAIM}' when referencing the default apiGroup"
+                found.append(invalid(here, one.kind, text))
+            checks.name(one.apiGroup, f"{here}.apiGroup", names.dns_subdomain, found)
+    if reference.namespace:
+        checks.name(reference.namespace, f"{path}.dataSourceRef.namespace", names.dns_label, found)
+    if not has_both:
+        return
+    if reference.namespace:
+        found.append(invalid(path, {}, "may not be specified when dataSourceRef.namespace is specified"))
+    elif (source.apiGroup, source.kind, source.name) != (reference.apiGroup, reference.kind, reference.name):
+        found.append(invalid(path, {}, "must match dataSourceRef"))
 
 
 _ATTRIBUTES = "volumeAttributesClassName"
@@ -220,7 +253,66 @@ def _check_csi_node(csi_node: storage_v1_pb2.CSINode, found: list[Cause]) -> Non
         checks.unique(driver.name, seen, f"{here}.name", driver.name, found)
 
 
+def _check_csi_node_update(new: storage_v1_pb2.CSINode, old: storage_v1_pb2.CSINode, found: list[Cause]) -> None:
+    """``ValidateCSINodeUpdate``: of a driver that stays, only how many volumes the node takes may change."""
+    _check_csi_node(new, found)
+    for before in old.spec.drivers:
+        for after in new.spec.drivers:
+            if before.name == after.name:
+                one, other = _fixed(after), _fixed(before)
+                if one != other:
+                    found.append(Cause("spec.drivers", INVALID, f"Invalid value: {one}: {IMMUTABLE}"))
+
+
+def _fixed(driver: storage_v1_pb2.CSINodeDriver) -> str:
+    """What does not change, as Kubernetes' own type writes it."""
+    known = {"Name": driver.name, "NodeID": driver.nodeID, "TopologyKeys": [*driver.topologyKeys], "Allocatable": None}
+    return json.dumps(known, separators=(",", ":"), ensure_ascii=False)
+
+
+def _check_attributes(attributes: storage_v1_pb2.VolumeAttributesClass, found: list[Cause]) -> None:
+    """``ValidateVolumeAttributesClass``."""
+    checks.needed_name(attributes.driverName.lower(), "driverName", names.label_key, found)
+    parameters = attributes.parameters
+    if len(parameters) > _MOST_PARAMETERS:
+        found.append(_too_long("parameters", _MOST_PARAMETERS))
+        return
+    found.extend(invalid("parameters", key, "field can not be empty.") for key in parameters if not key)
+    if sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items()) > _LARGEST_PARAMETERS:
+        found.append(_too_long("parameters", _LARGEST_PARAMETERS))
+    if not parameters:
+        found.append(required("parameters", "must contain at least one key/value pair"))
+
+
+_MOST_PARAMETERS, _LARGEST_PARAMETERS = 512, 256 * 1024
+
+
+def _too_long(path: str, most: int) -> Cause:
+    return Cause(path, "FieldValueTooLong", f"Too long: may not be more than {most} bytes")
+
+
+def _check_attributes_class_update(
+    new: storage_v1_pb2.VolumeAttributesClass, old: storage_v1_pb2.VolumeAttributesClass, found: list[Cause]
+) -> None:
+    if new.driverName != old.driverName:
+        found.append(forbidden("driverName", "updates to driverName are forbidden."))
+    if dict(new.parameters) != dict(old.parameters):
+        found.append(forbidden("parameters", "updates to parameters are forbidden."))
+    _check_attributes(new, found)
+
+
+def _check_csi_driver(csi_driver: storage_v1_pb2.CSIDriver, found: list[Cause]) -> None:
+    period = csi_driver.spec.nodeAllocatableUpdatePeriodSeconds
+    if csi_driver.spec.HasField("nodeAllocatableUpdatePeriodSeconds") and period < _SHORTEST_PERIOD_S:
+        text = f"must be greater than or equal to {_SHORTEST_PERIOD_S} seconds"
+        found.append(invalid("spec.nodeAllocatableUpdatePeriodSeconds", period, text))
+
+
+_SHORTEST_PERIOD_S = 10
+
+
 def _check_csi_driver_update(new: storage_v1_pb2.CSIDriver, old: storage_v1_pb2.CSIDriver, found: list[Cause]) -> None:
+    _check_csi_driver(new, found)
     if new.spec.attachRequired != old.spec.attachRequired:
         found.append(invalid("spec.attachedRequired", new.spec.attachRequired, IMMUTABLE))
     if list(new.spec.volumeLifecycleModes) != list(old.spec.volumeLifecycleModes):
@@ -301,9 +393,9 @@ RULES = {
     core_v1_pb2.PersistentVolume: Rules(_check_volume, _check_volume_update),
     core_v1_pb2.PersistentVolumeClaim: Rules(_check_claim, _check_claim_update),
     storage_v1_pb2.StorageClass: Rules(_check_class, _check_class_update),
-    storage_v1_pb2.CSINode: Rules(_check_csi_node),
-    storage_v1_pb2.CSIDriver: Rules(update=_check_csi_driver_update),
+    storage_v1_pb2.CSINode: Rules(_check_csi_node, _check_csi_node_update),
+    storage_v1_pb2.CSIDriver: Rules(_check_csi_driver, _check_csi_driver_update),
     storage_v1_pb2.CSIStorageCapacity: Rules(_check_capacity, checks.fixed("nodeTopology", "storageClassName")),
     storage_v1_pb2.VolumeAttachment: Rules(_check_attachment, _check_attachment_update),
-    storage_v1_pb2.VolumeAttributesClass: Rules(),
+    storage_v1_pb2.VolumeAttributesClass: Rules(_check_attributes, _check_attributes_class_update),
 }

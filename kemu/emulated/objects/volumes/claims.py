@@ -33,6 +33,7 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
 VOLUME_PROTECTION = "kubernetes.io/pv-protection"
+ATTRIBUTES_PROTECTION = "kubernetes.io/vac-protection"
 PROVISIONER_PROTECTION = "external-provisioner.volume.kubernetes.io/finalizer"
 """Finalizers."""
 

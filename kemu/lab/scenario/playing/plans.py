@@ -21,6 +21,7 @@ from kemu.lab.scenario import expectations
 from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.format.keys import controller_keys, timing_keys
 from kemu.lab.scenario.loading import controllers as loading
+from kemu.lab.scenario.loading.objects import volumes
 from kemu.lab.scenario.playing import machines, workloads
 from kemu.lab.scenario.playing import user as users
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
@@ -186,6 +187,8 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
     }
     if scenario.storage is not None:
         config["storage"] = plain(scenario.storage.drivers)
+        if volumes.may_grow(scenario.storage, scenario.setup, scenario.events):
+            config["growingVolumes"] = True
     if scenario.references is not None:
         config["references"] = plain(scenario.references)
     return _spec(scenario, f"kubelet/{node.name}", KUBELET_FACTORY, config)
@@ -303,6 +306,12 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
             config["events"] = scenario.event_objects
         if name == controller_keys.CSI_DRIVERS:
             config["drivers"] = plain(scenario.storage.drivers) if scenario.storage else {}
+        if (
+            name == controller_keys.VOLUME_PROTECTION
+            and scenario.storage is not None
+            and volumes.may_have_attributes(scenario.storage, scenario.setup, scenario.events)
+        ):
+            config["attributes"] = True
         if name == controller_keys.NODE_LIFECYCLE:
             config["settles_ns"] = loading.settles_ns(scenario)
             config["watch_ns"] = beats.watch_ns

@@ -69,6 +69,46 @@ class VolumeProvisioned(OfProvisioning, kind="csi.provisioned", by=_DRIVERS):
         return (whole("volume", phrase, "claims get new volumes", GOOD, why),)
 
 
+class VolumeExpanded(OfProvisioning, kind="csi.expanded", by=_DRIVERS):
+    """A volume was made larger; its file system is still to be"""
+
+    volume: str
+    size: str
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        why = f"{self.volume} of {self.driver} is {self.size}"
+        return (whole("volume", f"claim {short(self.claim)} grows", "claims grow", GOOD, why),)
+
+
+class VolumeExpansionFailed(OfProvisioning, kind="csi.expansion_failed", by=_DRIVERS):
+    """A volume was not made larger"""
+
+    why: str
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        return (whole("volume", f"claim {short(self.claim)} cannot grow", "claims cannot grow", BAD, self.why),)
+
+
+class VolumeModified(OfProvisioning, kind="csi.modified", by=_DRIVERS):
+    """A volume was given the attributes of another VolumeAttributesClass"""
+
+    volume: str
+    attributes: str
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        phrase = f"claim {short(self.claim)} gets the attributes of {self.attributes}"
+        return (whole("volume", phrase, "claims get other attributes", GOOD, f"{self.volume} of {self.driver}"),)
+
+
+class FileSystemExpanded(Event, kind="kubelet.volume_expanded", by="kubelet"):
+    """The file system of a volume was made larger"""
+
+    pod: str
+    uid: str
+    volume: str
+    size: str
+
+
 class ProvisioningFailed(OfProvisioning, kind="csi.provision_failed", by=_DRIVERS):
     """No volume was created for a claim"""
 
