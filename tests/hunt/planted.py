@@ -35,7 +35,7 @@ from kemu.lab.hunt.searches import Hunt
 BUILD_S = 900.0
 RESULTS = Path(__file__).with_name("planted.jsonl")
 """What the table of docs/hunting.md was made from."""
-_LANGUAGES = {"python": "Python", "go": "Go, controller-runtime", "java": "Java, fabric8"}
+_LANGUAGES = {"python": "Python", "kopf": "Python, kopf", "go": "Go, controller-runtime", "java": "Java, fabric8"}
 ROOT = Path(__file__).parents[2]
 HERE = ROOT / "hunts/planted"
 
@@ -62,6 +62,12 @@ BUGS = {
             "python",
             "pods get random names, written down after all are there",
         ),
+        Bug(
+            "adopted",
+            "intermediate state",
+            "kopf",
+            "`kopf.adopt` names its pods; a handler that is interrupted begins anew",
+        ),
         Bug("early", "intermediate state", "go", "the status says that it is done before it is"),
         Bug("orphans", "stale state", "python", "at its start it removes secrets of crews that are not in its list"),
         Bug("shrink", "stale state", "go", "deletes pods and claims by the size that its cache knows"),
@@ -73,6 +79,12 @@ BUGS = {
         ),
         Bug("names", "unobserved state", "go", "remembers what it has done by names, not by identities"),
         Bug("relist", "answers", "python", "after 410 it lists anew, and does not notice what is gone"),
+        Bug(
+            "events",
+            "answers",
+            "kopf",
+            "makes a pod anew when it is told that one has gone, and looks at no other time",
+        ),
         Bug("resigned", "answers", "java", "gives up when an update meets a conflict"),
         Bug("overwrite", "order", "python", "writes the whole object as its cache has it, without a version"),
         Bug("impatient", "order", "go", "creates once more what its cache does not show yet"),

@@ -129,7 +129,8 @@ def _cell(cell: Cell | None) -> str:
 
 def why_not(plan: Plan, outcome: Outcome) -> str:
     """Why a plan has not come about, as far as the course tells."""
-    reasons = [_why_not(one, outcome.course) for one in plan]
+    reasons = [f"{name} did not stand by: {why}" for name, why in outcome.absent.items()]
+    reasons += [_why_not(one, outcome.course) for one in plan]
     return "; ".join(dict.fromkeys(filter(None, reasons))) or "its points came in another order"
 
 

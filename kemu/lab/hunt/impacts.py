@@ -23,6 +23,7 @@ SPELL_NS = 250_000_000
 """Virtual time without a word after which a spell is over."""
 LATER_NS = 10_000_000_000
 """Virtual time within which a timer may lead to a write."""
+_NODES = "kube-node-lease"
 NOT_POINTS = frozenset(("Event", "Lease"))
 _ORDINAL = re.compile(r"\d+")
 _NOISE = frozenset(("resourceVersion", "managedFields", "generation", "observedGeneration", "lastHeartbeatTime"))
@@ -207,9 +208,13 @@ class Analysis:
         name = f"{prefix}*" if prefix else named.name
         return f"{named.kind} {named.namespace}/{_ORDINAL.sub('#', name)}"
 
-    def has_second(self, controller: str) -> bool:
-        """Whether another replica waits for its lease."""
-        return any(one.controller == f"{controller}{SECOND}" for one in self.course.starts)
+    def elects(self, controller: str) -> bool:
+        """Whether another replica would take over from it: it leads by a Lease. Those of nodes elect nobody."""
+        return not controller.endswith(SECOND) and any(
+            one.controller == controller and named.kind == "Lease" and named.namespace != _NODES
+            for one in self.course.writes
+            for named in (self.course.named(one.key),)
+        )
 
     def has_random_name(self, key: str) -> bool:
         return bool(self._prefix(key))

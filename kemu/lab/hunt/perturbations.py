@@ -13,7 +13,7 @@ from typing import Any
 
 from kemu.emulated.settings import values
 from kemu.errors import KemuError
-from kemu.lab.hunt.projects import SECOND, Named
+from kemu.lab.hunt.projects import Named
 
 (
     CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END, LATE, DEPOSE, MUTATE,
@@ -251,8 +251,6 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
         raise fail(f"kind {what!r} is none of {', '.join(KINDS)}")
     if controller not in controllers:
         raise fail(f"there is no controller {controller!r}; there are {', '.join(controllers)}")
-    if what == DEPOSE and f"{controller}{SECOND}" not in controllers:
-        raise fail(f"{DEPOSE} needs a second replica: replicas: 2 of controller {controller}")
     at = _point(data, fail, needs_name=what not in _OF_WRITES)
     if at.when and what in _OF_WRITES:
         raise fail(f"when is not for {what}, which counts writes")

@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from kemu.errors import KemuError
 from kemu.lab.hunt.courses import Change, Write
 from kemu.lab.hunt.impacts import Analysis, Impact
 from kemu.lab.hunt.perturbations import (
@@ -82,6 +83,14 @@ def plans(reference: Outcome, *, pairs: bool = False, mutations: bool = False) -
     return [*singles, *(_pairs(analysis) if pairs else ()), *(_mutations(analysis) if mutations else ())]
 
 
+def check(plan: Plan, reference: Outcome) -> None:
+    """Raises KemuError where a plan cannot come about."""
+    analysis = Analysis(reference)
+    for one in plan:
+        if one.what == DEPOSE and not analysis.elects(one.controller):
+            raise KemuError(f"{DEPOSE}: {one.controller} leads by no Lease, so nobody takes over from it")
+
+
 def _among_alike(analysis: Analysis, one: Perturbation) -> Perturbation:
     """With points that are counted among creations and deletions, where they are one: how often an object is updated
     before depends on times, and differs from trial to trial."""
@@ -112,7 +121,7 @@ def every(reference: Outcome) -> Iterator[Plan]:
         at = _at_write(analysis, write)
         for what in (CRASH, LOSE, LATE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
             yield (Perturbation(what, write.controller, at),)
-        if analysis.has_second(write.controller):
+        if analysis.elects(write.controller):
             yield (Perturbation(DEPOSE, write.controller, at),)
     for controller in controllers:
         for change in changes:
@@ -130,7 +139,7 @@ def every(reference: Outcome) -> Iterator[Plan]:
 def brute_force(reference: Outcome) -> int:
     """How many :func:`every` has."""
     analysis = Analysis(reference)
-    writes = sum(7 + (one.verb in _COMPARING) + analysis.has_second(one.controller) for one in analysis.writes)
+    writes = sum(7 + (one.verb in _COMPARING) + analysis.elects(one.controller) for one in analysis.writes)
     controllers = len({one.controller for one in analysis.writes})
     revisions = sorted(one.revision for own in analysis.changes.values() for one in own)
     count = len(revisions)
@@ -203,7 +212,7 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
             yield int(write is spell[0]), Perturbation(REFUSE, write.controller, at)
             if write is not spell[-1]:
                 yield rank, Perturbation(OUTAGE, write.controller, at)
-            if analysis.has_second(write.controller):
+            if analysis.elects(write.controller):
                 yield rank, Perturbation(DEPOSE, write.controller, at)
             if _others_go_on(analysis, write):
                 yield rank, Perturbation(PAUSE, write.controller, at)

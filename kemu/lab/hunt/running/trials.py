@@ -24,7 +24,7 @@ from kemu.emulated.objects import custom_kinds, identities, resources
 from kemu.errors import KemuError
 from kemu.lab.hunt import projects
 from kemu.lab.hunt.courses import Change, Course, Start
-from kemu.lab.hunt.perturbations import Perturbation
+from kemu.lab.hunt.perturbations import DEPOSE, Perturbation
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
 from kemu.lab.hunt.running.alarms import Alarms
 from kemu.lab.hunt.running.interceptors import Interceptor
@@ -67,6 +67,8 @@ class Outcome:
     is_stale: bool = False
     is_mutated: bool = False
     """For a while the controller saw what was old."""
+    absent: dict[str, str] = field(default_factory=dict)
+    """Second replicas that were started for a handover, and were not there: why."""
     struck: bool = True
     """All perturbations came about."""
     real_s: float = 0.0
@@ -113,7 +115,8 @@ class Trial:
     def __init__(
         self, project: Project, folder: Path, steps: Sequence[Step], perturbations: Sequence[Perturbation] = ()
     ) -> None:
-        self._project = project
+        self._stated = {one.name for one in project.controllers}
+        self._project = project.with_seconds({one.controller for one in perturbations if one.what == DEPOSE})
         self._folder = folder
         self._steps = steps
         self._course = Course()
@@ -175,7 +178,7 @@ class Trial:
             elif process.crashes:
                 outcome.exits[name] = process.crashes
         outcome.failed = [one["id"] for one in result.verdict["expectations"] if one["holds"] is False]
-        outcome.struck = self.strikes.all_came
+        outcome.struck = self.strikes.all_came and not outcome.absent
         outcome.real_s = time.monotonic() - begun
         return outcome
 
@@ -228,6 +231,11 @@ class Trial:
                 pass
             if process.crashes or not ready.is_set():
                 why = process.crashes[0] if process.crashes else f"it was not ready within {READY_S:g} s"
+                if name not in self._stated:
+                    self._outcome.absent[name] = why
+                    process.may_end()
+                    self._in_cluster(lambda name=name: self._is_ready(name))  # type: ignore[misc]
+                    continue
                 raise KemuError(f"controller {name}: {why}; its output is in {self._folder / f'{name}.log'}")
         cluster.step(1)
 
