@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,39 +40,34 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
-    """A controller asked for a write, and was answered."""
+class Count:
+    """A write that a controller asks for, and which one that is."""
 
-    time_ns: int
     controller: str
     verb: str
-    key: str
-    nth: int
-    """Of all writes of this controller to this key."""
-    status: int
-    """Of HTTP; 0: it was not answered."""
-    revision: int
-    """Of the store when it was answered."""
-    nth_of_kind: int = 0
-    """Of all writes of this controller to objects of this resource."""
-    nth_of_verb: int = 0
-    """Of all writes with this verb of this controller to this key."""
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """Which write of a controller it is."""
-
-    controller: str
     resource: str
     key: str
     """Empty: only the store will know."""
     nth: int
     """Of all writes of the controller to this key."""
-    nth_of_kind: int
+    nth_of_kind: int = 0
     """Of all writes of the controller to objects of this resource."""
-    verb: str = ""
     nth_of_verb: int = 0
+    """Of all writes with this verb of the controller to this key."""
+
+    def answered(self, time_ns: int, status: int, revision: int) -> Write:
+        return Write(*dataclasses.astuple(self), time_ns, status, revision)
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Count):
+    """The same, and how it was answered."""
+
+    time_ns: int = 0
+    status: int = 0
+    """Of HTTP; 0: it was not answered."""
+    revision: int = 0
+    """Of the store when it was answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,24 +168,16 @@ class Course:
     def count_write(self, controller: str, resource: str, key: str, verb: str = "") -> Count:
         """The next write of a controller to an object."""
         self._written[controller, resource] += 1
-        return self.name_write(Count(controller, resource, "", 0, self._written[controller, resource], verb), key)
+        return self.name_write(Count(controller, verb, resource, "", 0, self._written[controller, resource]), key)
 
     def name_write(self, count: Count, key: str) -> Count:
         """Where the store has said what is written."""
         if not key:
             return count
-        self._written[count.controller, key] += 1
-        self._written[count.controller, key, count.verb] += 1
-        of_verb = self._written[count.controller, key, count.verb]
-        return Count(
-            count.controller,
-            count.resource,
-            key,
-            self._written[count.controller, key],
-            count.nth_of_kind,
-            count.verb,
-            of_verb,
-        )
+        place, of_verb = (count.controller, key), (count.controller, key, count.verb)
+        self._written[place] += 1
+        self._written[of_verb] += 1
+        return dataclasses.replace(count, key=key, nth=self._written[place], nth_of_verb=self._written[of_verb])
 
     def _define(self, value: bytes) -> None:
         spec = CustomResourceDefinition.FromString(value).spec

@@ -21,7 +21,7 @@ from kemu.emulated.gateway.faults.requests import Asked
 from kemu.emulated.gateway.requests import envelopes, request_infos
 from kemu.emulated.objects import resources
 from kemu.errors import ApiError
-from kemu.lab.hunt.courses import Count, Course, Notice, Read, Write, key_of
+from kemu.lab.hunt.courses import Count, Course, Notice, Read, key_of
 from kemu.lab.hunt.running.watches import ALWAYS_FRESH, LEASES, Event, Hiding, Stream, View, initial_events
 
 Scope = MutableMapping[str, Any]
@@ -280,7 +280,7 @@ class Interceptor:
         if verdict.late_s:
             await self.sleep(verdict.late_s)
         if verdict.code:
-            self._note(asked, count, verdict.code)
+            self._note(count, verdict.code)
             await layer.drain(receive)
             await refusals.send(refusals.status(verdict.code, asked), send)
             return
@@ -292,7 +292,7 @@ class Interceptor:
         if status < 300:
             judge.after(count)
         is_lost = verdict.is_lost or controller in self.deaf
-        self._note(asked, count, 0 if is_lost else status)
+        self._note(count, 0 if is_lost else status)
         if is_lost:
             await layer.end_connection(scope, receive, True)
             return
@@ -302,21 +302,9 @@ class Interceptor:
         for message in answer:
             await send(message)
 
-    def _note(self, asked: Asked, count: Count, status: int) -> None:
+    def _note(self, count: Count, status: int) -> None:
         if count.key:
-            self._course.writes.append(
-                Write(
-                    self.now_ns(),
-                    count.controller,
-                    asked.verb,
-                    count.key,
-                    count.nth,
-                    status,
-                    self._course.revision,
-                    count.nth_of_kind,
-                    count.nth_of_verb,
-                )
-            )
+            self._course.writes.append(count.answered(self.now_ns(), status, self._course.revision))
 
     # Watches
 
