@@ -346,7 +346,7 @@ class Interceptor:
         except asyncio.CancelledError:
             if not stream.is_cut:
                 raise
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            await stream.end()
         finally:
             stream.serving.cancel()
             stream.close()
