@@ -14,6 +14,7 @@ import yaml
 from kemu.errors import KemuError
 from kemu.lab.hunt import perturbations, planning, projects
 from kemu.lab.hunt.coverage import why_not
+from kemu.lab.hunt.courses import manifest
 from kemu.lab.hunt.judging import oracles
 from kemu.lab.hunt.judging.oracles import Reference
 from kemu.lab.hunt.searches import Hunt
@@ -147,6 +148,19 @@ def test_plans_are_read_as_they_are_written(plan: dict[str, Any]) -> None:
     read = perturbations.read(plan, {"keepers": 1}, "here")
     assert perturbations.read(read.data(), {"keepers": 1}, "here") == read
     assert read.at.kind in str(read)
+
+
+def test_who_is_not_seen_does_not_wait(hunts: Hunts) -> None:
+    hunt, reference, done = hunts.of("", GROWS)
+    plan = {"kind": "hide", "object": SUBJECT, "nth": 1}
+    outcome = hunt.trial(done, (perturbations.read(plan, {"keepers": 1}, "here"),))
+    assert outcome.struck
+    assert not outcome.stuck
+    seen = [manifest(one.key, one.value)["data"].get("seen") for one in outcome.course.changes
+            if one.key.endswith("/a") and one.value is not None]  # fmt: skip
+    assert seen[-1] == "2"
+    assert "1" not in seen
+    assert not oracles.bugs(reference.symptoms(outcome))
 
 
 def test_what_a_view_from_the_past_tells(tmp_path: Path) -> None:

@@ -145,8 +145,7 @@ def _why_not(one: Perturbation, course: Course) -> str:
         return f"{one.controller} has made {_times(count)} to {one.at.subject}" if count < one.at.nth else ""
     points: Sequence[Point] = [one.at] if one.restart_at is None else [one.at, one.restart_at]
     for point in points:
-        key = course.key(point.subject)
-        count = sum(change.key == key for change in course.changes)
+        count = sum(course.fits(point.subject, change.key) for change in course.changes)
         if count < point.nth:
             return f"{point.subject} has changed {count} time{'s' * (count != 1)}"
     return next((f"there was no {point}" for point in points if point.when), "")

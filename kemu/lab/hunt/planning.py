@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from kemu.errors import KemuError
-from kemu.lab.hunt.courses import Change, Write
+from kemu.lab.hunt.courses import ANY_END, Change, Write
 from kemu.lab.hunt.impacts import Analysis, Impact
 from kemu.lab.hunt.perturbations import (
     ALL,
@@ -63,6 +63,8 @@ _TURNS = {
     DELAY: 1, REFUSE: 1, END: 1, DEPOSE: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
 }  # fmt: skip
 """In which turn the first one of each kind comes; they are in the order of their promise."""
+_AT_A_TURN = {FREEZE: 2, CRASH: 2}
+"""How many of a kind a turn has, if not one."""
 
 _T = TypeVar("_T")
 Ranked = tuple[int, Perturbation]
@@ -73,12 +75,12 @@ def plans(reference: Outcome, *, pairs: bool = False, mutations: bool = False) -
     """Kinds in turns, of each the most promising ones first, so that a hunt that is cut short has tried what finds
     most. ``pairs``: thereafter two at once, too; ``mutations``: and fields with wrong values."""
     analysis = Analysis(reference)
-    found: list[tuple[int, int, Perturbation]] = []
+    found: list[tuple[float, int, Perturbation]] = []
     order = list(_TURNS)
     for what, chosen in _singles(analysis).items():
-        chosen = sorted(chosen, key=lambda each: each[0])
-        for turn, one in enumerate(dict.fromkeys(one for _, one in chosen)):
-            found.append((turn + _TURNS[what], order.index(what), one))
+        chosen = sorted(chosen, key=lambda each: (each[0], not _is_of_a_wish(analysis, each[1])))
+        for place, one in enumerate(dict.fromkeys(one for _, one in chosen)):
+            found.append((_TURNS[what] + place / _AT_A_TURN.get(what, 1), order.index(what), one))
     singles: list[Plan] = [(_among_alike(analysis, one),) for _, _, one in sorted(found, key=lambda each: each[:2])]
     return [*singles, *(_pairs(analysis) if pairs else ()), *(_mutations(analysis) if mutations else ())]
 
@@ -91,9 +93,15 @@ def check(plan: Plan, reference: Outcome) -> None:
             raise KemuError(f"{DEPOSE}: {one.controller} leads by no Lease, so nobody takes over from it")
 
 
+def _is_of_a_wish(analysis: Analysis, one: Perturbation) -> bool:
+    """Whether it is about a change that the user has made: what controllers are there for."""
+    change = None if one.is_about_writes else _change_at(analysis, one.at)
+    return change is not None and change.is_asked
+
+
 def _among_alike(analysis: Analysis, one: Perturbation) -> Perturbation:
     """With points that are counted among creations and deletions, where they are one: how often an object is updated
-    before depends on times, and differs from trial to trial."""
+    before depends on times, and differs from trial to trial. So do the random ends of names: their like is counted."""
     course = analysis.course
     if one.is_about_writes:
         key = course.key(one.at.subject) if one.at.name else ""
@@ -109,7 +117,18 @@ def _among_alike(analysis: Analysis, one: Perturbation) -> Perturbation:
 def _change_among_alike(analysis: Analysis, point: Point) -> Point:
     key = analysis.course.key(point.subject)
     change = next((one for one in analysis.course.changes if (one.key, one.nth) == (key, point.nth)), None)
-    return replace(point, nth=change.nth_of_what, of=change.what) if change is not None and change.what else point
+    if change is None:
+        return point
+    prefix = analysis.prefix(key)
+    if not prefix:
+        return replace(point, nth=change.nth_of_what, of=change.what) if change.what else point
+    alike = replace(point, name=f"{prefix}{ANY_END}", of=change.what)
+    until_then = (
+        one
+        for one in analysis.course.changes
+        if one.revision <= change.revision and (not change.what or one.what == change.what)
+    )
+    return replace(alike, nth=sum(analysis.course.fits(alike.subject, one.key) for one in until_then))
 
 
 def every(reference: Outcome) -> Iterator[Plan]:
@@ -119,7 +138,7 @@ def every(reference: Outcome) -> Iterator[Plan]:
     changes = [one for own in analysis.changes.values() for one in own]
     for write in analysis.writes:
         at = _at_write(analysis, write)
-        for what in (CRASH, LOSE, LATE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
+        for what in (CRASH, LOSE, LATE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.compares else [])):
             yield (Perturbation(what, write.controller, at),)
         if analysis.elects(write.controller):
             yield (Perturbation(DEPOSE, write.controller, at),)
@@ -139,16 +158,12 @@ def every(reference: Outcome) -> Iterator[Plan]:
 def brute_force(reference: Outcome) -> int:
     """How many :func:`every` has."""
     analysis = Analysis(reference)
-    writes = sum(7 + (one.verb in _COMPARING) + analysis.elects(one.controller) for one in analysis.writes)
+    writes = sum(7 + one.compares + analysis.elects(one.controller) for one in analysis.writes)
     controllers = len({one.controller for one in analysis.writes})
     revisions = sorted(one.revision for own in analysis.changes.values() for one in own)
     count = len(revisions)
     later = sum(count - bisect_right(revisions, revision) for revision in revisions)
     return writes + controllers * (6 * count + 2 * later)
-
-
-_COMPARING = ("update", "patch")
-"""Verbs that meet conflicts."""
 
 
 def _singles(analysis: Analysis) -> dict[str, list[Ranked]]:
@@ -199,12 +214,12 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
             for one in analysis.writes
             if one.controller == write.controller and _is_within(one, analysis.spell_of(write))
         ]
-        # Between two writes something is half done.
+        # Between two writes something is half done; what is made once is not made good by the next round.
         rank = 0 if write is not spell[-1] else 2
-        rank = -1 if write.verb == "delete" else rank + int(write.verb != "create")
+        rank = -1 if write.verb == "delete" or _is_half(analysis, write, spell) else rank + int(write.verb != "create")
         yield rank, Perturbation(CRASH, write.controller, at)
         yield rank, Perturbation(LOSE, write.controller, at)
-        if write.verb in _COMPARING:
+        if write.compares:
             yield int(write.verb == "patch"), Perturbation(CONFLICT, write.controller, at)
         alike = write.controller, write.verb, analysis.role(write.key)
         if alike not in refused:
@@ -220,6 +235,12 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
         if kind not in kinds:
             kinds.add(kind)
             yield int(write.verb != "create"), Perturbation(SLOW, write.controller, at)
+
+
+def _is_half(analysis: Analysis, write: Write, spell: Sequence[Write]) -> bool:
+    """Whether the controller makes an object and never writes it again, and another one such thereafter."""
+    later = (one for one in spell if one.revision > write.revision and one.key != write.key)
+    return analysis.is_made_once(write) and any(analysis.is_made_once(one) for one in later)
 
 
 def _late_answers(analysis: Analysis) -> Iterator[Ranked]:
@@ -319,12 +340,13 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
         kind = analysis.kind(at.key)
         point = _point(analysis, at.key, at.nth)
         # What the controller itself has changed thereupon would not have come without it.
-        after = (
+        after = [
             one
             for one in analysis.changes[at.key]
             if one.revision > at.revision and (controller, at.key, one.revision) not in written
-        )
-        if any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
+        ]
+        is_replaced = at.is_asked and any(one.is_asked for one in after)  # where the user does not wait
+        if is_replaced or any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
             yield _rank(impact), Perturbation(HIDE, controller, point)
         if (controller, kind, END) not in seen:
             seen.add((controller, kind, END))

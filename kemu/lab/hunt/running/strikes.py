@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kemu.lab.hunt.courses import Change, Count, Course, manifest
+from kemu.lab.hunt.courses import ANY_END, Change, Count, Course, manifest
 from kemu.lab.hunt.perturbations import (
     ALL,
     ANY,
@@ -79,7 +79,7 @@ class Strikes:
         self._trial = trial
         self._writes = [_Waiting(one) for one in perturbations if one.is_about_writes]
         self._changes = [_Waiting(one) for one in perturbations if not one.is_about_writes]
-        self._hidden: list[Hiding] = []
+        self._hidden: dict[Hiding, Change] = {}
         """Hidden changes after which the next one has not come yet."""
         self._whens: dict[Point, tuple[bool, int]] = {}
         """Of points with conditions: whether these hold, and how often they have come about."""
@@ -94,6 +94,10 @@ class Strikes:
     def all_came(self) -> bool:
         """Whether each has come about."""
         return all(one.struck for one in (*self._writes, *self._changes))
+
+    def hidden_wishes(self) -> set[str]:
+        """Keys of objects that a controller does not see as the user wants them now."""
+        return {one.key for one in list(self._hidden.values()) if one.is_asked and one.what not in _ENDS}
 
     # For the interceptor
 
@@ -155,7 +159,7 @@ class Strikes:
             for hiding in list(self._hidden):
                 if hiding.key == change.key:
                     hiding.until_revision = change.revision
-                    self._hidden.remove(hiding)
+                    del self._hidden[hiding]
             for one in self._changes:
                 if not one.struck:
                     self._consider(one, change)
@@ -196,7 +200,7 @@ class Strikes:
         elif what.what == HIDE:
             hiding = Hiding(controller, resource, change.key, before)
             self.interceptor.hide(hiding)
-            self._hidden.append(hiding)
+            self._hidden[hiding] = change
             self._trial.later(what.lasts_s, lambda: self._give_up(hiding))
 
     def _mutate(self, one: _Waiting, change: Change) -> None:
@@ -222,8 +226,7 @@ class Strikes:
 
     def _give_up(self, hiding: Hiding) -> None:
         """No other change has come: it lists anew."""
-        if hiding in self._hidden:
-            self._hidden.remove(hiding)
+        if self._hidden.pop(hiding, None) is not None:
             self.interceptor.show(hiding)
             found = self.interceptor.expire(hiding.controller, hiding.resource, self._course.revision - 1)
             self.ended(hiding.controller, found)
@@ -265,13 +268,16 @@ class Strikes:
         """Empty: all."""
         return "" if what.of == ALL else self._course.resource(what.of)
 
-    def _key(self, point: Point) -> str:
-        return self._course.key(point.subject)
-
     def _is(self, point: Point, change: Change) -> bool:
         """Asked once for each point and change."""
-        if self._key(point) != change.key:
+        course, subject = self._course, point.subject
+        if not course.fits(subject, change.key):
             return False
+        if point.name.endswith(ANY_END) and not point.when:
+            if point.of and point.of != change.what:
+                return False
+            alike = (one for one in course.changes if not point.of or one.what == point.of)
+            return sum(course.fits(subject, one.key) for one in alike) == point.nth
         if point.of:
             return (point.of, point.nth) == (change.what, change.nth_of_what)
         if not point.when:
@@ -283,6 +289,7 @@ class Strikes:
         return holds and not held and times == point.nth
 
 
+_ENDS = ("deleting", "delete")
 _BEFORE = (CONFLICT, REFUSE, LOSE, SLOW, LATE)
 """What strikes a write before it happens."""
 
