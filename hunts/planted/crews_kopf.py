@@ -5,6 +5,7 @@ plants one mistake that real operators have made; with ``CAREFUL=1`` it has none
   runs again from its beginning
 * ``events``: it makes a pod anew when it is told that one has gone, and looks at no other time; after a relist kopf
   tells nobody what has gone meanwhile
+* ``plain`` is no mistake: it makes pods when a crew comes, and does not look again
 """
 
 from __future__ import annotations

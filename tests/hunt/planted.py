@@ -220,12 +220,18 @@ def _cpu_s() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
-def table(results: Path = RESULTS) -> str:
-    """In Markdown, from the last result of each search."""
+def last_results(results: Path = RESULTS) -> dict[tuple[str, bool], Result]:
+    """By bug, and whether it is mended: of each search the last one."""
     last: dict[tuple[str, bool], Result] = {}
     for line in results.read_text().splitlines():
         result = Result(**json.loads(line))
         last[result.bug, result.careful] = result
+    return last
+
+
+def table(results: Path = RESULTS) -> str:
+    """In Markdown, from the last result of each search."""
+    last = last_results(results)
     lines = [
         "| bug | what it takes | in | found by | in plans | CPU s | mended: found in trials |",
         "|---|---|---|---|---|---|---|",

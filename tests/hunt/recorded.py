@@ -94,7 +94,7 @@ class Recording:
     def _writes(self, at_s: float, by: str, verb: str, key: str) -> None:
         """It was answered with the state of now. ``by``: empty for who is no controller."""
         if by:
-            count = self.course.count_write(by, resources.plural_of(key), key, verb)
+            count = self.course.count_write(by, resources.plural_of(key), key, verb, compares=verb == "update")
             self.course.writes.append(count.answered(_ns(at_s), 200, self.course.revision))
 
 

@@ -13,8 +13,8 @@ import yaml
 
 from kemu.errors import KemuError
 from kemu.lab.hunt import perturbations, planning, projects
-from kemu.lab.hunt.coverage import why_not
 from kemu.lab.hunt.courses import manifest
+from kemu.lab.hunt.coverage import why_not
 from kemu.lab.hunt.judging import oracles
 from kemu.lab.hunt.judging.oracles import Reference
 from kemu.lab.hunt.searches import Hunt

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hunt import planted
+from tests.hunt import planted, readings
 
 
 @pytest.mark.parametrize("careful", [False, True], ids=["planted", "mended"])
@@ -20,6 +20,12 @@ def test_every_hunt_has_a_bug_and_a_plan() -> None:
     assert files == planted.BUGS.keys() == planted.plans().keys()
     for group in {one.group for one in planted.BUGS.values()}:
         assert len([one for one in planted.BUGS.values() if one.group == group]) >= 2, group
+
+
+def test_every_finding_was_read() -> None:
+    assert readings.readings().keys() == readings.findings()
+    assert {one["verdict"] for one in readings.readings().values()} <= set(readings.VERDICTS)
+    assert all(one["why"] for one in readings.readings().values())
 
 
 def test_the_table_is_that_of_the_results() -> None:

@@ -213,12 +213,12 @@ class Reference:
         writes = Counter(one.controller for one in outcome.course.writes)
         since_ns = round(outcome.now_s * SECOND_NS) - self._stable_ns
         for name, count in writes.items():
-            before = max(self._writes[name], self._writes[name.removesuffix(SECOND)])  # a replica that takes over
-            if count >= _HOT_LEAST and count > _HOT_TIMES * before:
+            usual = max(self._writes[name], self._writes[name.removesuffix(SECOND)])  # a replica that takes over
+            if count >= _HOT_LEAST and count > _HOT_TIMES * usual:
                 still = sum(one.controller == name and one.time_ns >= since_ns for one in outcome.course.writes)
                 idle = _idle(outcome.course, name)
                 text = f"controller {name} has made {count} writes, {idle} of which changed nothing; in the reference"
-                yield Symptom("hot", name, f"{text} {before}", still >= _HOT_STILL)
+                yield Symptom("hot", name, f"{text} {usual}", still >= _HOT_STILL)
 
     def _late(self, outcome: Outcome) -> list[tuple[str, str, int]]:
         """Objects that were otherwise than in the end when all should stand still, with their keys and when they last
