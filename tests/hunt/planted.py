@@ -2,6 +2,7 @@
 
 python -m tests.hunt.planted                     every bug: the first finding
 python -m tests.hunt.planted --careful           the same programs without the bugs: all plans
+python -m tests.hunt.planted --careful --times 10  ten times as many plans as it took to find the bug
 python -m tests.hunt.planted forgetful relist    some of them
 python -m tests.hunt.planted --known             one plan each, which is known to show it
 python -m tests.hunt.planted --results FILE      adds a line of JSON for each search
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -110,15 +112,16 @@ class Result:
     """Of kemu and of the controllers, with the reference."""
 
 
-def search(bug: Bug, *, careful: bool, times: int = 1, limit_s: float = math.inf) -> Result:
-    """Until the first finding; with ``careful`` all plans, so many times. No plan begins after so much real time.
-    Raises KemuError."""
+def search(bug: Bug, *, careful: bool, times: int = 0, limit_s: float = math.inf) -> Result:
+    """Until the first finding; with ``careful`` all plans, or ``times`` as many as found the bug, from the beginning
+    again where these are more. No plan begins after so much real time. Raises KemuError."""
     begun, until = _cpu_s(), time.monotonic() + limit_s
     with _hunting(bug, careful) as (hunt, steps):
         reference = hunt.reference()
         plans = planning.plans(reference.outcomes[0])
         result = Result(bug.name, careful, len(plans))
-        for plan in [*plans] * times:
+        count = times * last_results()[bug.name, False].done if careful and times else len(plans)
+        for plan in itertools.islice(itertools.cycle(plans), count):
             if time.monotonic() > until:
                 break
             outcome = hunt.trial(steps, plan)
@@ -252,7 +255,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Searches the planted bugs.")
     parser.add_argument("bugs", nargs="*", choices=[*BUGS, []], metavar="BUG", help="all, unless named")
     parser.add_argument("--careful", action="store_true", help="search the programs without the bugs")
-    parser.add_argument("--times", type=int, default=1, help="with --careful: how often each plan is tried")
+    parser.add_argument("--times", type=int, default=0, help="with --careful: so often the plans that found the bug")
     parser.add_argument("--limit", type=float, default=math.inf, help="seconds for each search")
     parser.add_argument("--known", action="store_true", help="only the plan that is known to show it")
     parser.add_argument(
