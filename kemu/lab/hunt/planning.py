@@ -340,8 +340,9 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
             for one in analysis.changes[at.key]
             if one.revision > at.revision and (controller, at.key, one.revision) not in written
         ]
-        is_replaced = at.is_asked and any(one.is_asked for one in after)  # where the user does not wait
-        if is_replaced or any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
+        if at.is_asked and any(one.is_asked for one in after):  # the user does not wait for what he asks next
+            yield 0, Perturbation(HIDE, controller, point)
+        elif any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
             yield _rank(impact), Perturbation(HIDE, controller, point)
         if (controller, kind, END) not in seen:
             seen.add((controller, kind, END))
