@@ -42,6 +42,7 @@ from kemu.lab.hunt.perturbations import (
     Point,
 )
 from kemu.lab.hunt.running.trials import Outcome
+from kemu.runtime.env import SECOND_NS
 
 _WRITES_OF_ONE = 4
 """Writes of a controller to one object that are perturbed: the first ones, and the last one."""
@@ -345,8 +346,11 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
             for one in analysis.changes[at.key]
             if one.revision > at.revision and (controller, at.key, one.revision) not in written
         ]
-        is_replaced = at.is_asked and any(one.is_asked for one in after)  # where the user does not wait
-        if is_replaced or any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
+        following = next((one for one in after if at.is_asked and one.is_asked), None)
+        if following is not None:  # the user wants something else at once, and waits thereafter
+            waits_s = float(-(-(following.time_ns - at.time_ns) // SECOND_NS))
+            yield 0, Perturbation(HIDE, controller, point, seconds=waits_s)
+        elif any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
             yield _rank(impact), Perturbation(HIDE, controller, point)
         if (controller, kind, END) not in seen:
             seen.add((controller, kind, END))

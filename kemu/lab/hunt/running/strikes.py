@@ -79,8 +79,8 @@ class Strikes:
         self._trial = trial
         self._writes = [_Waiting(one) for one in perturbations if one.is_about_writes]
         self._changes = [_Waiting(one) for one in perturbations if not one.is_about_writes]
-        self._hidden: dict[Hiding, Change] = {}
-        """Hidden changes after which the next one has not come yet."""
+        self._hidden: dict[Hiding, tuple[Change, float]] = {}
+        """Hidden changes after which the next one has not come yet, and how long they are hidden at most."""
         self._whens: dict[Point, tuple[bool, int]] = {}
         """Of points with conditions: whether these hold, and how often they have come about."""
         self._late: dict[tuple[str, str], float] = {}
@@ -95,9 +95,10 @@ class Strikes:
         """Whether each has come about."""
         return all(one.struck for one in (*self._writes, *self._changes))
 
-    def hidden_wishes(self) -> set[str]:
-        """Keys of objects that a controller does not see as the user wants them now."""
-        return {one.key for one in list(self._hidden.values()) if one.is_asked and one.what not in _ENDS}
+    def hidden_wishes(self) -> dict[str, float]:
+        """Keys of objects that a controller does not see as the user wants them now, and for how long at most."""
+        found = list(self._hidden.values())
+        return {one.key: lasts_s for one, lasts_s in found if one.is_asked and one.what not in _ENDS}
 
     # For the interceptor
 
@@ -200,7 +201,7 @@ class Strikes:
         elif what.what == HIDE:
             hiding = Hiding(controller, resource, change.key, before)
             self.interceptor.hide(hiding)
-            self._hidden[hiding] = change
+            self._hidden[hiding] = change, what.lasts_s
             self._trial.later(what.lasts_s, lambda: self._give_up(hiding))
 
     def _mutate(self, one: _Waiting, change: Change) -> None:

@@ -128,6 +128,8 @@ class Trial:
         self._alarms: dict[str, Alarms] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._over = False
+        self._owed_s = 0.0
+        """How long the user waits after his next change, as he has not done so before."""
 
     # The thread of the hunt
 
@@ -257,7 +259,8 @@ class Trial:
                 cluster.step(step.seconds, until=user.condition(step), namespace=_namespace(step))
             else:
                 user.do(step)
-                cluster.step(0.1)
+                cluster.step(0.1 + self._owed_s)
+                self._owed_s = 0.0
         except AssertionError:
             self._outcome.stuck.append(index)
         except remotes.NoAnswer:
@@ -266,9 +269,14 @@ class Trial:
             self._outcome.refused[index] = str(error)
 
     def _is_hasty(self, user: User, index: int) -> bool:
-        """Whether the user does not wait: a controller does not see what he wants before he wants something else."""
+        """Whether the user does not wait: a controller does not see what he wants before he wants something else. He
+        waits thereafter, so that what follows has as much time as without."""
         hidden = self.strikes.hidden_wishes()
-        return bool(hidden) and any(hidden & user.keys(one) for one in self._steps[index + 1 :])
+        meant = {key for one in self._steps[index + 1 :] for key in user.keys(one)}
+        lasts_s = [lasts_s for key, lasts_s in hidden.items() if key in meant]
+        if lasts_s:
+            self._owed_s = max(lasts_s)
+        return bool(lasts_s)
 
     # The thread of the cluster
 
