@@ -9,7 +9,7 @@ import pytest
 from kemu.emulated.objects.conversion import convert
 from kemu.lab.hunt import planning
 from kemu.lab.hunt.courses import Course
-from kemu.lab.hunt.perturbations import CRASH, END, FREEZE, HIDE, Perturbation, Point
+from kemu.lab.hunt.perturbations import Kind, Perturbation, Point
 from kemu.lab.hunt.running.interceptors import Interceptor
 from kemu.lab.hunt.running.strikes import Controllers, Strikes
 from kemu.runtime.runlog.events import Transaction
@@ -53,14 +53,14 @@ def first(found: Recording, what: str) -> Perturbation:
     return next(one for (one,) in planning.plans(found.outcome) if one.what == what)
 
 
-@pytest.mark.parametrize(("what", "nth"), [(FREEZE, 2), (HIDE, 1)])
+@pytest.mark.parametrize(("what", "nth"), [(Kind.FREEZE, 2), (Kind.HIDE, 1)])
 def test_what_the_user_has_asked_for_comes_first(resized: Recording, what: str, nth: int) -> None:
     one = first(resized, what)
     assert (one.at.kind, one.at.nth) == ("Widget.example.com", nth)
 
 
 def test_a_step_begins_a_new_spell(resized: Recording) -> None:
-    hidden = [one.at for (one,) in planning.plans(resized.outcome) if one.what == HIDE]
+    hidden = [one.at for (one,) in planning.plans(resized.outcome) if one.what == Kind.HIDE]
     assert not any(at.kind == "Pod" for at in hidden)  # the deletion that follows is due to the step
 
 
@@ -70,7 +70,7 @@ def test_a_crash_between_things_that_are_made_once_comes_first() -> None:
     for name in ("repaired", "first", "second"):
         write(found, 1.1, config(name))
     found.wrote_nothing(30, config("repaired"))
-    crashes = [one.at.name for (one,) in planning.plans(found.outcome) if one.what == CRASH]
+    crashes = [one.at.name for (one,) in planning.plans(found.outcome) if one.what == Kind.CRASH]
     assert crashes == ["first", "repaired", "second", "repaired"]
 
 
@@ -89,7 +89,7 @@ class _Cut:
 def test_random_ends_of_names_do_not_count(ends: str) -> None:
     at = Point("Pod", "web-*", "default", 2, of="create")
     cut, course = _Cut(), Course()
-    strikes = Strikes([Perturbation(END, OPERATOR, at)], course, cast(Controllers, None))
+    strikes = Strikes([Perturbation(Kind.END, OPERATOR, at)], course, cast(Controllers, None))
     strikes.interceptor = cast(Interceptor, cut)
     for revision, name in enumerate((f"web-{ends[0]}", "other", f"web-{ends[1]}", f"web-{ends[2]}"), 1):
         value = convert.from_manifest(pod(name)).SerializeToString()
@@ -106,5 +106,5 @@ def test_points_are_named_without_random_ends() -> None:
         found.put(2, pod(name, generateName="web-"))
         found.told(2, pod(name))
         write(found, 2.1, config(name))
-    points = {one.at for (one,) in planning.plans(found.outcome) if one.what == END and one.at.kind == "Pod"}
+    points = {one.at for (one,) in planning.plans(found.outcome) if one.what == Kind.END and one.at.kind == "Pod"}
     assert points == {Point("Pod", "web-*", "default", 1, of="create")}

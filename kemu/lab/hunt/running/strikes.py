@@ -8,27 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kemu.lab.hunt.courses import ANY_END, Change, Count, Course, manifest
-from kemu.lab.hunt.perturbations import (
-    ALL,
-    ANY,
-    CONFLICT,
-    CRASH,
-    DELAY,
-    DEPOSE,
-    END,
-    EXPIRE,
-    HIDE,
-    LAG,
-    LATE,
-    LOSE,
-    MUTATE,
-    OUTAGE,
-    PAUSE,
-    REFUSE,
-    SLOW,
-    Perturbation,
-    Point,
-)
+from kemu.lab.hunt.perturbations import ALL, ANY, Kind, Perturbation, Point
 from kemu.lab.hunt.projects import SECOND, Named
 from kemu.lab.hunt.running.interceptors import Interceptor, Verdict
 from kemu.lab.hunt.running.watches import ALWAYS_FRESH, Hiding, View
@@ -109,13 +89,13 @@ class Strikes:
             if what.what in _BEFORE and one.meets(write, self._course):
                 one.struck = True
                 self._course.struck[what] = write.key, write.nth
-                if what.what == CONFLICT:
+                if what.what == Kind.CONFLICT:
                     code = 409
-                elif what.what == REFUSE:
+                elif what.what == Kind.REFUSE:
                     code = what.code or 500
-                elif what.what == LOSE:
+                elif what.what == Kind.LOSE:
                     is_lost = True
-                elif what.what == LATE:
+                elif what.what == Kind.LATE:
                     answer_late_s = what.lasts_s
                 else:
                     self._begin_slow(what)
@@ -135,14 +115,14 @@ class Strikes:
                 continue
             one.struck = True
             self._course.struck[what] = write.key, write.nth
-            if what.what == CRASH:
+            if what.what == Kind.CRASH:
                 self._trial.restart(controller)
-            elif what.what == PAUSE:
+            elif what.what == Kind.PAUSE:
                 self.interceptor.pause(controller)
                 self._trial.later(what.lasts_s, lambda: self.interceptor.resume(controller))
-            elif what.what == OUTAGE:
+            elif what.what == Kind.OUTAGE:
                 self._begin_outage(what)
-            elif what.what == DEPOSE:
+            elif what.what == Kind.DEPOSE:
                 self._depose(what)
 
     def late_s(self, controller: str, resource: str) -> float:
@@ -173,7 +153,7 @@ class Strikes:
             if is_here:
                 one.struck = True
                 self._course.struck[what] = change.key, change.nth
-                if what.what == MUTATE:
+                if what.what == Kind.MUTATE:
                     self._mutate(one, change)
                 else:
                     self._strike(what, change)
@@ -189,16 +169,16 @@ class Strikes:
     def _strike(self, what: Perturbation, change: Change) -> None:
         """At a change, before anybody hears of it."""
         controller, resource, before = what.controller, self._course.resource(what.at.kind), change.revision - 1
-        if what.what == DELAY:
+        if what.what == Kind.DELAY:
             self._late[controller, resource] = what.lasts_s
             self._trial.later(LATE_FOR_S, lambda: self._late.pop((controller, resource), None))
-        elif what.what == EXPIRE:
+        elif what.what == Kind.EXPIRE:
             self.ended(controller, self.interceptor.expire(controller, resource, before))
-        elif what.what == END:
+        elif what.what == Kind.END:
             self.ended(controller, self.interceptor.cut(controller, resource))
-        elif what.what == LAG:
+        elif what.what == Kind.LAG:
             self._see_the_past(what, before)
-        elif what.what == HIDE:
+        elif what.what == Kind.HIDE:
             hiding = Hiding(controller, resource, change.key, before)
             self.interceptor.hide(hiding)
             self._hidden[hiding] = change, what.lasts_s
@@ -291,7 +271,7 @@ class Strikes:
 
 
 _ENDS = ("deleting", "delete")
-_BEFORE = (CONFLICT, REFUSE, LOSE, SLOW, LATE)
+_BEFORE = (Kind.CONFLICT, Kind.REFUSE, Kind.LOSE, Kind.SLOW, Kind.LATE)
 """What strikes a write before it happens."""
 
 

@@ -23,7 +23,7 @@ from kemu.emulated.objects import identities
 from kemu.errors import KemuError
 from kemu.lab.hunt import projects
 from kemu.lab.hunt.courses import Change, Course, Start
-from kemu.lab.hunt.perturbations import DEPOSE, Perturbation
+from kemu.lab.hunt.perturbations import Kind, Perturbation
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
 from kemu.lab.hunt.running.alarms import Alarms
 from kemu.lab.hunt.running.interceptors import Interceptor
@@ -116,7 +116,7 @@ class Trial:
         self, project: Project, folder: Path, steps: Sequence[Step], perturbations: Sequence[Perturbation] = ()
     ) -> None:
         self._stated = {one.name for one in project.controllers}
-        self._project = project.with_seconds({one.controller for one in perturbations if one.what == DEPOSE})
+        self._project = project.with_seconds({one.controller for one in perturbations if one.what == Kind.DEPOSE})
         self._folder = folder
         self._steps = steps
         self._course = Course()
