@@ -62,7 +62,7 @@ class Count:
     """It names the version that it is about, so that it can meet a conflict."""
 
     def answered(self, time_ns: int, status: int, revision: int) -> Write:
-        return Write(*dataclasses.astuple(self), time_ns, status, revision)
+        return Write(**dataclasses.asdict(self), time_ns=time_ns, status=status, revision=revision)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ class Coverage:
 
     def data(self) -> dict[str, Any]:
         """For JSON."""
-        order = {what: place for place, what in enumerate(KINDS)}
+        order: dict[str, int] = {what: place for place, what in enumerate(KINDS)}
         cells = sorted(self.cells.values(), key=lambda cell: (cell.kind, order.get(cell.perturbation, 99)))
         return {
             "cells": [cell.data() for cell in cells],

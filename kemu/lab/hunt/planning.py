@@ -155,8 +155,8 @@ def brute_force(reference: Outcome) -> int:
     return writes + controllers * (6 * count + 2 * later)
 
 
-def _singles(analysis: Analysis) -> dict[str, list[Ranked]]:
-    found: dict[str, list[Ranked]] = {what: [] for what in KINDS}
+def _singles(analysis: Analysis) -> dict[Kind, list[Ranked]]:
+    found: dict[Kind, list[Ranked]] = {what: [] for what in KINDS}
     for rank, one in (
         *_of_writes(analysis),
         *_late_answers(analysis),
