@@ -5,7 +5,7 @@ plants one mistake that real operators have made; with ``CAREFUL=1`` it has none
   runs again from its beginning
 * ``events``: it makes a pod anew when it is told that one has gone, and looks at no other time; after a relist kopf
   tells nobody what has gone meanwhile
-* ``plain`` is no mistake: it makes pods when a crew comes, and does not look again
+* ``plain`` is no mistake: it makes pods when a crew comes, says when it goes, and does not look again
 """
 
 from __future__ import annotations
@@ -56,6 +56,12 @@ if BUG == "events":
     def replace(event: kopf.RawEvent, name: str, namespace: str, body: kopf.Body, **_: Any) -> None:
         if event["type"] == "DELETED":
             make_pod(body.metadata.labels[CREW], namespace, name)
+
+elif BUG == "plain":
+
+    @kopf.on.delete(*CREWS)
+    def let_go(name: str, **_: Any) -> None:
+        print(f"{name} goes", flush=True)
 
 elif not BUG:
 

@@ -120,7 +120,12 @@ def search(bug: Bug, *, careful: bool, times: int = 0, limit_s: float = math.inf
         reference = hunt.reference()
         plans = planning.plans(reference.outcomes[0])
         result = Result(bug.name, careful, len(plans))
-        count = times * last_results()[bug.name, False].done if careful and times else len(plans)
+        count = len(plans)
+        if careful and times:
+            found = last_results().get((bug.name, False))
+            if found is None:
+                raise KemuError(f"{RESULTS} does not say in how many plans {bug.name} was found")
+            count = times * found.done
         for plan in itertools.islice(itertools.cycle(plans), count):
             if time.monotonic() > until:
                 break

@@ -38,7 +38,8 @@ _BY_NATURE = frozenset(
         "lastHeartbeatTime", "lastScheduleTime", "lastSuccessfulTime", "completionTime",
         "volumeName", "claimRef", "currentRevision", "updateRevision", "collisionCount",
         "kubectl.kubernetes.io/last-applied-configuration", "pod-template-hash", "controller-revision-hash",
-        "deployment.kubernetes.io/revision", "volume.kubernetes.io/selected-node",
+        "deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history",
+        "volume.kubernetes.io/selected-node",
     )
 )  # fmt: skip
 _OF_CONDITIONS = frozenset(("message", "reason"))
