@@ -2,6 +2,7 @@
 
 python -m tests.hunt.planted                     every bug: the first finding
 python -m tests.hunt.planted --careful           the same programs without the bugs: all plans
+python -m tests.hunt.planted --careful --times 10  ten times as many plans as it took to find the bug
 python -m tests.hunt.planted forgetful relist    some of them
 python -m tests.hunt.planted --known             one plan each, which is known to show it
 python -m tests.hunt.planted --results FILE      adds a line of JSON for each search
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import math
 import os
@@ -35,7 +37,7 @@ from kemu.lab.hunt.searches import Hunt
 BUILD_S = 900.0
 RESULTS = Path(__file__).with_name("planted.jsonl")
 """What the table of docs/hunting.md was made from."""
-_LANGUAGES = {"python": "Python", "go": "Go, controller-runtime", "java": "Java, fabric8"}
+_LANGUAGES = {"python": "Python", "kopf": "Python, kopf", "go": "Go, controller-runtime", "java": "Java, fabric8"}
 ROOT = Path(__file__).parents[2]
 HERE = ROOT / "hunts/planted"
 
@@ -62,6 +64,12 @@ BUGS = {
             "python",
             "pods get random names, written down after all are there",
         ),
+        Bug(
+            "adopted",
+            "intermediate state",
+            "kopf",
+            "`kopf.adopt` names its pods; a handler that is interrupted begins anew",
+        ),
         Bug("early", "intermediate state", "go", "the status says that it is done before it is"),
         Bug("orphans", "stale state", "python", "at its start it removes secrets of crews that are not in its list"),
         Bug("shrink", "stale state", "go", "deletes pods and claims by the size that its cache knows"),
@@ -73,6 +81,12 @@ BUGS = {
         ),
         Bug("names", "unobserved state", "go", "remembers what it has done by names, not by identities"),
         Bug("relist", "answers", "python", "after 410 it lists anew, and does not notice what is gone"),
+        Bug(
+            "events",
+            "answers",
+            "kopf",
+            "makes a pod anew when it is told that one has gone, and looks at no other time",
+        ),
         Bug("resigned", "answers", "java", "gives up when an update meets a conflict"),
         Bug("overwrite", "order", "python", "writes the whole object as its cache has it, without a version"),
         Bug("impatient", "order", "go", "creates once more what its cache does not show yet"),
@@ -98,15 +112,21 @@ class Result:
     """Of kemu and of the controllers, with the reference."""
 
 
-def search(bug: Bug, *, careful: bool, times: int = 1, limit_s: float = math.inf) -> Result:
-    """Until the first finding; with ``careful`` all plans, so many times. No plan begins after so much real time.
-    Raises KemuError."""
+def search(bug: Bug, *, careful: bool, times: int = 0, limit_s: float = math.inf) -> Result:
+    """Until the first finding; with ``careful`` all plans, or ``times`` as many as found the bug, from the beginning
+    again where these are more. No plan begins after so much real time. Raises KemuError."""
     begun, until = _cpu_s(), time.monotonic() + limit_s
     with _hunting(bug, careful) as (hunt, steps):
         reference = hunt.reference()
         plans = planning.plans(reference.outcomes[0])
         result = Result(bug.name, careful, len(plans))
-        for plan in [*plans] * times:
+        count = len(plans)
+        if careful and times:
+            found = last_results().get((bug.name, False))
+            if found is None:
+                raise KemuError(f"{RESULTS} does not say in how many plans {bug.name} was found")
+            count = times * found.done
+        for plan in itertools.islice(itertools.cycle(plans), count):
             if time.monotonic() > until:
                 break
             outcome = hunt.trial(steps, plan)
@@ -208,12 +228,18 @@ def _cpu_s() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
-def table(results: Path = RESULTS) -> str:
-    """In Markdown, from the last result of each search."""
+def last_results(results: Path = RESULTS) -> dict[tuple[str, bool], Result]:
+    """By bug, and whether it is mended: of each search the last one."""
     last: dict[tuple[str, bool], Result] = {}
     for line in results.read_text().splitlines():
         result = Result(**json.loads(line))
         last[result.bug, result.careful] = result
+    return last
+
+
+def table(results: Path = RESULTS) -> str:
+    """In Markdown, from the last result of each search."""
+    last = last_results(results)
     lines = [
         "| bug | what it takes | in | found by | in plans | CPU s | mended: found in trials |",
         "|---|---|---|---|---|---|---|",
@@ -234,7 +260,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Searches the planted bugs.")
     parser.add_argument("bugs", nargs="*", choices=[*BUGS, []], metavar="BUG", help="all, unless named")
     parser.add_argument("--careful", action="store_true", help="search the programs without the bugs")
-    parser.add_argument("--times", type=int, default=1, help="with --careful: how often each plan is tried")
+    parser.add_argument("--times", type=int, default=0, help="with --careful: so often the plans that found the bug")
     parser.add_argument("--limit", type=float, default=math.inf, help="seconds for each search")
     parser.add_argument("--known", action="store_true", help="only the plan that is known to show it")
     parser.add_argument(

@@ -8,7 +8,7 @@ from typing import Any
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
-from kemu.lab.hunt.courses import Course, Notice, Read, Start, Write, message
+from kemu.lab.hunt.courses import Course, Notice, Read, Start, message
 from kemu.lab.hunt.judging.oracles import Reference, Symptom
 from kemu.lab.hunt.projects import Ignored
 from kemu.lab.hunt.running.trials import Outcome
@@ -55,27 +55,20 @@ class Recording:
         revision = self.course.revision + 1
         metadata["resourceVersion"] = str(revision)
         value = convert.from_manifest({**one, "metadata": metadata}).SerializeToString()
-        nth_write = self._asks(at_s, by, key)
         self.course.take(_ns(at_s), Transaction(rev=revision, changes=[[0, key, value, revision, version]]))
-        if by:
-            verb = "create" if version == 1 else "update"
-            self.course.writes.append(Write(_ns(at_s), by, verb, key, nth_write, 200, revision))
+        self._writes(at_s, by, "create" if version == 1 else "update", key)
         return key
 
     def remove(self, at_s: float, one: Mapping[str, Any], by: str = "") -> None:
         key = self.key(one)
-        nth_write = self._asks(at_s, by, key)
         revision = self.course.revision + 1
         self.course.take(_ns(at_s), Transaction(rev=revision, changes=[[1, key, b"", 0, 0]]))
         self._versions[key] = 0
-        if by:
-            self.course.writes.append(Write(_ns(at_s), by, "delete", key, nth_write, 200, revision))
+        self._writes(at_s, by, "delete", key)
 
     def wrote_nothing(self, at_s: float, one: Mapping[str, Any], by: str = OPERATOR) -> None:
         """A write that was accepted, and changed nothing."""
-        key = self.key(one)
-        nth = self._asks(at_s, by, key)
-        self.course.writes.append(Write(_ns(at_s), by, "update", key, nth, 200, self.course.revision))
+        self._writes(at_s, by, "update", self.key(one))
 
     def told(self, at_s: float, one: Mapping[str, Any], revision: int = 0, to: str = OPERATOR) -> None:
         self.course.notices.append(Notice(_ns(at_s), to, self.key(one), revision or self.course.revision, "MODIFIED"))
@@ -98,8 +91,11 @@ class Recording:
     def _uid(self, key: str) -> str:
         return str(message(key, self.course.values[key]).metadata.uid)
 
-    def _asks(self, at_s: float, by: str, key: str) -> int:
-        return self.course.count_write(by, resources.plural_of(key), key).nth if by else 0
+    def _writes(self, at_s: float, by: str, verb: str, key: str) -> None:
+        """It was answered with the state of now. ``by``: empty for who is no controller."""
+        if by:
+            count = self.course.count_write(by, resources.plural_of(key), key, verb, compares=verb == "update")
+            self.course.writes.append(count.answered(_ns(at_s), 200, self.course.revision))
 
 
 def reference(*recordings: Recording, ignored: Sequence[Ignored] = ()) -> Reference:

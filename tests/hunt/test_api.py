@@ -46,6 +46,8 @@ def test_a_controller_that_gives_up(tmp_path: Path, kemu_hunt: Callable[..., Any
     assert finding.symptom == "step 2 waits in vain: until configmap/a-copy exists"
     assert finding.shown == (2, 2)
     assert finding.text == (out / finding.id / "finding.md").read_text()
+    assert finding.text.startswith(f"# {finding.symptom}")
+    assert (out / finding.id / "run" / "inputs.kemu").exists()
     assert finding.again in (out / finding.id / "finding.md").read_text()
     cells = {(cell["perturbation"], cell["kind"]): cell for cell in found.coverage["cells"]}
     refused = cells["refuse", "ConfigMap"]

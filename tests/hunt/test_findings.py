@@ -16,7 +16,7 @@ from kemu.lab.hunt import findings
 from kemu.lab.hunt.explaining import causes, pictures
 from kemu.lab.hunt.findings import Finding
 from kemu.lab.hunt.judging.oracles import Reference, Symptom
-from kemu.lab.hunt.perturbations import CONFLICT, CRASH, EXPIRE, FREEZE, LAG, Perturbation, Plan, Point
+from kemu.lab.hunt.perturbations import Kind, Perturbation, Plan, Point
 from kemu.lab.hunt.projects import Controller, Named, Project, Step
 from kemu.lab.hunt.running.trials import Outcome
 from kemu.lab.hunt.telling import reports
@@ -30,7 +30,9 @@ STEPS = (
     Step("patch", Named("StatefulSet", "z")),
 )
 FROZEN = (
-    Perturbation(FREEZE, OPERATOR, Point("StatefulSet", "z", "default", 2), Point("StatefulSet", "z", "default", 3)),
+    Perturbation(
+        Kind.FREEZE, OPERATOR, Point("StatefulSet", "z", "default", 2), Point("StatefulSet", "z", "default", 3)
+    ),
 )
 
 
@@ -75,9 +77,9 @@ def test_the_cause_is_what_it_did_not_do() -> None:
         one.told(1, config("c"))
     normal.put(2, config("c", {"a": "1"}), OPERATOR)
     for what, told in (
-        (CONFLICT, "the write of operator to ConfigMap c failed, and it did not try again"),
+        (Kind.CONFLICT, "the write of operator to ConfigMap c failed, and it did not try again"),
         (
-            EXPIRE,
+            Kind.EXPIRE,
             (
                 "the watch of ConfigMap expired at 1.0 s, and operator was told nothing of ConfigMap c from then on,"
                 " and never wrote ConfigMap c, as in the reference"
@@ -142,8 +144,8 @@ class Fake:
 def test_steps_and_plan_are_shrunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Step, "__hash__", lambda self: hash(self.what + str(self.subject) + str(self.seconds)))
     monkeypatch.setattr(shutil, "copytree", lambda source, kept: kept.mkdir(parents=True))
-    lag = Perturbation(LAG, OPERATOR, Point("StatefulSet", "z", "default", 2), seconds=5)
-    crash = Perturbation(CRASH, OPERATOR, Point("ConfigMap", "c", "default", 1))
+    lag = Perturbation(Kind.LAG, OPERATOR, Point("StatefulSet", "z", "default", 2), seconds=5)
+    crash = Perturbation(Kind.CRASH, OPERATOR, Point("ConfigMap", "c", "default", 1))
     trials = Fake(STEPS[2:3], (lag,))
     plan = (crash, replace(lag, at=replace(lag.at, nth=4), seconds=20, scope="all"))
     wrong = symptoms(scaled(False), scaled(True))
@@ -184,18 +186,21 @@ def test_the_files_of_a_finding(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs Go")
-@pytest.mark.parametrize(("code", "passes"), [(0, True), (1, False), (3, False)])
-def test_the_go_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, passes: bool) -> None:
+def test_the_go_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It asks ``kemu hunt --again`` for its own folder."""
     project, found = finding(tmp_path)
     reports.write(project, found)
     folder = tmp_path / "finding-1"
     (tmp_path / "bin").mkdir()
     kemu = tmp_path / "bin" / "kemu"
-    kemu.write_text(f'#!/bin/sh\n[ "$*" = "hunt --again ." ] && [ -f plan.yaml ] || exit 9\necho told\nexit {code}\n')
+    kemu.write_text('#!/bin/sh\n[ "$*" = "hunt --again ." ] && [ -f plan.yaml ] || exit 9\necho told\nexit $CODE\n')
     kemu.chmod(0o700)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{Path(str(shutil.which('go'))).parent}:/usr/bin:/bin")
-    for command in (["go", "vet", "finding_test.go"], ["go", "test", "-count=1", "-p", "1", "finding_test.go"]):
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-        assert (done.returncode == 0) == (passes or command[1] == "vet"), done.stdout + done.stderr
-    assert passes or "told" in done.stdout
+    for command in ("go vet finding_test.go", "go test -c -p 1 -o finding finding_test.go"):
+        done = subprocess.run(command.split(), cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    for code, passes in ((0, True), (1, False), (3, False)):
+        monkeypatch.setenv("CODE", str(code))
+        done = subprocess.run(["./finding"], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode == 0) == passes, done.stdout + done.stderr
+        assert passes or "told" in done.stdout

@@ -213,6 +213,15 @@ def test_what_is_no_difference() -> None:
         assert [one.what for one in symptoms(with_data(before), with_data(after))] == ["different"], before
 
 
+@pytest.mark.parametrize(("node", "is_wrong"), [("n", False), ("", True)])
+def test_where_a_pod_is(node: str, is_wrong: bool) -> None:
+    """A pod that is bound has the zone of its node; one that is not bound has what somebody wrote."""
+    normal, found = Recording(), Recording()
+    for one, zone in ((normal, "a"), (found, "b")):
+        one.put(1, pod("p", node=node and f"{node}-{zone}", labels={"topology.kubernetes.io/zone": zone}))
+    assert bool(symptoms(normal, found)) == is_wrong
+
+
 def test_an_old_hash_is_a_difference() -> None:
     normal, found = written({"config-hash": "aaaa1111"}, {"config-hash": "bbbb2222"}), Recording()
     found.put(1, config("c", {"config-hash": "aaaa1111"}), OPERATOR)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,8 @@ import yaml
 
 from kemu.errors import KemuError
 from kemu.lab.hunt import perturbations, planning, projects
+from kemu.lab.hunt.courses import manifest
+from kemu.lab.hunt.coverage import why_not
 from kemu.lab.hunt.judging import oracles
 from kemu.lab.hunt.judging.oracles import Reference
 from kemu.lab.hunt.searches import Hunt
@@ -146,6 +150,19 @@ def test_plans_are_read_as_they_are_written(plan: dict[str, Any]) -> None:
     assert read.at.kind in str(read)
 
 
+def test_who_is_not_seen_does_not_wait(hunts: Hunts) -> None:
+    hunt, reference, done = hunts.of("", GROWS)
+    plan = {"kind": "hide", "object": SUBJECT, "nth": 1}
+    outcome = hunt.trial(done, (perturbations.read(plan, {"keepers": 1}, "here"),))
+    assert outcome.struck
+    assert not outcome.stuck
+    seen = [manifest(one.key, one.value)["data"].get("seen") for one in outcome.course.changes
+            if one.key.endswith("/a") and one.value is not None]  # fmt: skip
+    assert seen[-1] == "2"
+    assert "1" not in seen
+    assert not oracles.bugs(reference.symptoms(outcome))
+
+
 def test_what_a_view_from_the_past_tells(tmp_path: Path) -> None:
     """As one API server might: the state of then, then what came after it, and never an older version."""
     steps: list[dict[str, Any]] = [{"apply": BOX}]
@@ -177,13 +194,14 @@ def test_what_a_view_from_the_past_tells(tmp_path: Path) -> None:
         assert revisions == sorted(revisions)
 
 
-@pytest.mark.parametrize("bug", ["unfenced", ""])
-def test_two_replicas(tmp_path: Path, bug: str) -> None:
-    """The one that leads is cut off in the middle of its work, the other one takes over, and the first one goes on."""
+@pytest.mark.parametrize(("bug", "replicas"), [("unfenced", 1), ("", 2)])
+def test_two_replicas(tmp_path: Path, bug: str, replicas: int) -> None:
+    """The one that leads is cut off in the middle of its work, the other one takes over, and the first one goes on.
+    Where the hunt has one alone, the other one comes for such a plan."""
     file = hunt_file(tmp_path, bug, GROWS)
     document = yaml.safe_load(file.read_text())
     controller = document["spec"]["controllers"][0]
-    controller["replicas"] = 2
+    controller["replicas"] = replicas
     controller["command"].append("--elect")
     file.write_text(yaml.safe_dump(document))
     project = projects.load(file)
@@ -203,6 +221,25 @@ def test_two_replicas(tmp_path: Path, bug: str) -> None:
     assert "crash" not in found
 
 
-def test_who_has_no_second_replica_cannot_be_deposed() -> None:
-    with pytest.raises(KemuError, match="depose needs a second replica"):
-        perturbations.read({"kind": "depose", "object": SUBJECT, "nth": 1}, {"keepers": 1}, "here")
+def test_who_leads_by_no_lease_cannot_be_deposed(hunts: Hunts) -> None:
+    _, reference, _ = hunts.of("", GROWS)
+    plan = (perturbations.read({"kind": "depose", "object": SUBJECT, "nth": 1}, {"keepers": 1}, "here"),)
+    assert not any(one.what == "depose" for each in planning.plans(reference.outcomes[0]) for one in each)
+    with pytest.raises(KemuError, match="keepers leads by no Lease"):
+        planning.check(plan, reference.outcomes[0])
+
+
+def test_a_second_replica_that_cannot_start(tmp_path: Path) -> None:
+    """Such as two that want one port: the plan has not come about, and the hunt goes on."""
+    file = hunt_file(tmp_path, "", GROWS)
+    project = projects.load(file)
+    controller = project.controllers[0]
+    fails = "case {kubeconfig} in *-2) echo address already in use; exit 1;; esac"
+    program = f"{fails}; exec {shlex.join(controller.command)} --elect"
+    project = replace(project, controllers=(replace(controller, command=("sh", "-c", program)),))
+    plan = (perturbations.read({"kind": "depose", "object": {"kind": "Secret"}, "nth": 1}, {"keepers": 1}, "here"),)
+    outcome = Hunt(project, tmp_path / "out").trial(project.steps, plan)
+    assert not outcome.struck
+    assert "keepers-2 did not stand by: " in why_not(plan, outcome)
+    assert not outcome.crashes
+    assert not outcome.stuck

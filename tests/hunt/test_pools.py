@@ -18,7 +18,7 @@ from kemu.errors import KemuError
 from kemu.lab.exploration.processes.tasks import SLOW
 from kemu.lab.exploration.workers import Inline, Workers
 from kemu.lab.hunt.courses import Course
-from kemu.lab.hunt.perturbations import CRASH, Perturbation, Plan, Point
+from kemu.lab.hunt.perturbations import Kind, Perturbation, Plan, Point
 from kemu.lab.hunt.projects import Project
 from kemu.lab.hunt.running import pools
 from kemu.lab.hunt.running.pools import LostTrial, NotBegun, Pool, TrialRecord, TrialTask
@@ -28,7 +28,7 @@ PROJECT = Project("p", Path("hunt.yaml"), (), ())
 
 
 def plan(name: str) -> Plan:
-    return (Perturbation(CRASH, "c", Point("ConfigMap", name, "default", 1)),)
+    return (Perturbation(Kind.CRASH, "c", Point("ConfigMap", name, "default", 1)),)
 
 
 @dataclasses.dataclass(frozen=True)

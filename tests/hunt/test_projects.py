@@ -8,7 +8,7 @@ import pytest
 
 from kemu.errors import KemuError, ScenarioError
 from kemu.lab.hunt import perturbations, projects, searches
-from kemu.lab.hunt.perturbations import CRASH, FREEZE, LAG, Perturbation, Point
+from kemu.lab.hunt.perturbations import Kind, Perturbation, Point
 
 HEAD = "apiVersion: kemu.dev/v1\nkind: Hunt\nmetadata: {name: h}\nspec:\n"
 ONE = "  controllers: [{name: c, command: [run, '{kubeconfig}']}]\n"
@@ -82,12 +82,12 @@ def test_how_long_perturbations_last(tmp_path: Path) -> None:
     project = load(tmp_path, ONE + "  steps: [{wait: 1s}]\n  lasts: {lag: 6m}\n")
     assert set(projects.LASTING) == {kind for kind in perturbations.KINDS if Perturbation(kind, "c", AT).lasts_s}
     with searches.Hunt(project, tmp_path) as hunt:
-        lag, crash = Perturbation(LAG, "c", AT), Perturbation(CRASH, "c", AT)
+        lag, crash = Perturbation(Kind.LAG, "c", AT), Perturbation(Kind.CRASH, "c", AT)
         assert [[one.lasts_s for one in hunt.lasting((plan,))] for plan in (lag, crash)] == [[360.0], [0.0]]
 
 
 def test_a_plan_is_read_as_it_was_written() -> None:
-    plan = Perturbation(FREEZE, "c", Point("Widget", "w", "x", 2), Point("Pod", "a", "default", 1), 7)
+    plan = Perturbation(Kind.FREEZE, "c", Point("Widget", "w", "x", 2), Point("Pod", "a", "default", 1), 7)
     assert perturbations.read(plan.data(), {"c": None}, "plan") == plan
     assert str(plan) == (
         "c starts again at the 1st change of Pod a, and sees Widget for 7 s"

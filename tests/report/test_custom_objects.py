@@ -1,4 +1,4 @@
-"""What becomes of custom objects stands in the story."""
+"""What becomes of custom objects stands in the story; of others, where it is asked for."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from kemu.errors import KemuError
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
+from kemu.messages.k8s.core_v1_pb2 import ConfigMap
 from tests.checks.logs import Log
 from tests.report.test_sentences import told
 
@@ -81,3 +82,26 @@ def test_an_unknown_name() -> None:
     log.txn(1, A, widget(spec={}))
     with pytest.raises(KemuError, match=r"no custom object widget/c; did you mean Widget/a\?"):
         told(log, object="widget/c")
+
+
+def config(**data: str) -> bytes:
+    found = ConfigMap(data=data)
+    found.metadata.name = "a"
+    return found.SerializeToString(deterministic=True)
+
+
+def test_an_object_of_another_kind() -> None:
+    log, key = Log(), "/registry/configmaps/default/a"
+    log.txn(1, key, config(size="1"))
+    log.txn(2, key, config(size="2"))
+    log.txn(3, key, None)
+    assert told(log) == []
+    assert told(log, object="ConfigMap/a") == [
+        ("API server", "ConfigMap a is created", ""),
+        ("API server", "ConfigMap a is changed", 'data.size "1" → "2"'),
+        ("API server", "ConfigMap a is gone", ""),
+    ]
+    with pytest.raises(KemuError, match=r"--object: no ConfigMap b; there are a"):
+        told(log, object="configmaps/b")
+    with pytest.raises(KemuError, match=r"--object: no Secret a; the run has none"):
+        told(log, object="secret/a")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from kemu.runtime.runlog.events import Transaction
 
 _ANSWERED_NS = 100_000_000
 """Virtual time in which the store's answer to a write comes."""
+ANY_END = "*"
+"""At the end of a name: random ends that differ from trial to trial."""
 _REGISTRY = "/registry/"
 _DEFINITIONS = f"{_REGISTRY}{custom_kinds.DEFINITIONS}/"
 
@@ -36,42 +39,41 @@ class Change:
     """``create``, ``deleting``: it begins to go, ``delete``: it is gone; empty: anything else."""
     nth_of_what: int = 0
     """Of all such changes of this key."""
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """A controller asked for a write, and was answered."""
-
-    time_ns: int
-    controller: str
-    verb: str
-    key: str
-    nth: int
-    """Of all writes of this controller to this key."""
-    status: int
-    """Of HTTP; 0: it was not answered."""
-    revision: int
-    """Of the store when it was answered."""
-    nth_of_kind: int = 0
-    """Of all writes of this controller to objects of this resource."""
-    nth_of_verb: int = 0
-    """Of all writes with this verb of this controller to this key."""
+    is_asked: bool = False
+    """By a step of the hunt: the user's wish."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Which write of a controller it is."""
+    """A write that a controller asks for, and which one that is."""
 
     controller: str
+    verb: str
     resource: str
     key: str
     """Empty: only the store will know."""
     nth: int
     """Of all writes of the controller to this key."""
-    nth_of_kind: int
+    nth_of_kind: int = 0
     """Of all writes of the controller to objects of this resource."""
-    verb: str = ""
     nth_of_verb: int = 0
+    """Of all writes with this verb of the controller to this key."""
+    compares: bool = False
+    """It names the version that it is about, so that it can meet a conflict."""
+
+    def answered(self, time_ns: int, status: int, revision: int) -> Write:
+        return Write(**dataclasses.asdict(self), time_ns=time_ns, status=status, revision=revision)
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Count):
+    """The same, and how it was answered."""
+
+    time_ns: int = 0
+    status: int = 0
+    """Of HTTP; 0: it was not answered."""
+    revision: int = 0
+    """Of the store when it was answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ class Course:
     values: dict[str, bytes] = field(default_factory=dict)
     """What the store holds, by key."""
     revision: int = 0
+    asking: str = ""
+    """The key of the object that a step is about to change; the next change of it is the user's."""
     _counts: Counter[str] = field(default_factory=Counter)
     _written: Counter[tuple[str, ...]] = field(default_factory=Counter)
     _going: set[str] = field(default_factory=set)
@@ -149,10 +153,11 @@ class Course:
                     self._define(value)
             what = self._what(key, None if gone else value, version == 1)
             self._counts[f"{what} {key}"] += 1
-            nth = self._counts[f"{what} {key}"]
-            change = Change(
-                time_ns, event.rev, key, self._counts[key], None if gone else value, version == 1, what, nth
-            )
+            nth, left = self._counts[f"{what} {key}"], None if gone else value
+            is_asked = key == self.asking
+            if is_asked:
+                self.asking = ""
+            change = Change(time_ns, event.rev, key, self._counts[key], left, version == 1, what, nth, is_asked)
             self.changes.append(change)
             found.append(change)
         return found
@@ -169,27 +174,20 @@ class Course:
         self._going.add(key)
         return "deleting"
 
-    def count_write(self, controller: str, resource: str, key: str, verb: str = "") -> Count:
+    def count_write(self, controller: str, resource: str, key: str, verb: str = "", *, compares: bool = False) -> Count:
         """The next write of a controller to an object."""
         self._written[controller, resource] += 1
-        return self.name_write(Count(controller, resource, "", 0, self._written[controller, resource], verb), key)
+        of_kind = self._written[controller, resource]
+        return self.name_write(Count(controller, verb, resource, "", 0, of_kind, compares=compares), key)
 
     def name_write(self, count: Count, key: str) -> Count:
         """Where the store has said what is written."""
         if not key:
             return count
-        self._written[count.controller, key] += 1
-        self._written[count.controller, key, count.verb] += 1
-        of_verb = self._written[count.controller, key, count.verb]
-        return Count(
-            count.controller,
-            count.resource,
-            key,
-            self._written[count.controller, key],
-            count.nth_of_kind,
-            count.verb,
-            of_verb,
-        )
+        place, of_verb = (count.controller, key), (count.controller, key, count.verb)
+        self._written[place] += 1
+        self._written[of_verb] += 1
+        return dataclasses.replace(count, key=key, nth=self._written[place], nth_of_verb=self._written[of_verb])
 
     def _define(self, value: bytes) -> None:
         spec = CustomResourceDefinition.FromString(value).spec
@@ -211,6 +209,11 @@ class Course:
             return ""
         spaced = known.namespaced if known is not None else self._has_namespaces(plural)
         return f"{_REGISTRY}{plural}/{named.namespace}/{named.name}" if spaced else f"{_REGISTRY}{plural}/{named.name}"
+
+    def fits(self, named: Named, key: str) -> bool:
+        """Whether a key is that of an object, or of one whose name begins as said before a ``*``."""
+        wanted = self.key(named)
+        return key.startswith(wanted[:-1]) if wanted.endswith(ANY_END) else key == wanted
 
     def _has_namespaces(self, plural: str) -> bool:
         value = self.values.get(f"{_DEFINITIONS}{plural}")

@@ -86,7 +86,7 @@ class Coverage:
 
     def data(self) -> dict[str, Any]:
         """For JSON."""
-        order = {what: place for place, what in enumerate(KINDS)}
+        order: dict[str, int] = {what: place for place, what in enumerate(KINDS)}
         cells = sorted(self.cells.values(), key=lambda cell: (cell.kind, order.get(cell.perturbation, 99)))
         return {
             "cells": [cell.data() for cell in cells],
@@ -129,7 +129,8 @@ def _cell(cell: Cell | None) -> str:
 
 def why_not(plan: Plan, outcome: Outcome) -> str:
     """Why a plan has not come about, as far as the course tells."""
-    reasons = [_why_not(one, outcome.course) for one in plan]
+    reasons = [f"{name} did not stand by: {why}" for name, why in outcome.absent.items()]
+    reasons += [_why_not(one, outcome.course) for one in plan]
     return "; ".join(dict.fromkeys(filter(None, reasons))) or "its points came in another order"
 
 
@@ -144,8 +145,7 @@ def _why_not(one: Perturbation, course: Course) -> str:
         return f"{one.controller} has made {_times(count)} to {one.at.subject}" if count < one.at.nth else ""
     points: Sequence[Point] = [one.at] if one.restart_at is None else [one.at, one.restart_at]
     for point in points:
-        key = course.key(point.subject)
-        count = sum(change.key == key for change in course.changes)
+        count = sum(course.fits(point.subject, change.key) for change in course.changes)
         if count < point.nth:
             return f"{point.subject} has changed {count} time{'s' * (count != 1)}"
     return next((f"there was no {point}" for point in points if point.when), "")

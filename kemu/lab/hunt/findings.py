@@ -12,7 +12,7 @@ from typing import Protocol
 from kemu.lab.hunt import perturbations
 from kemu.lab.hunt.explaining import causes, pictures, tellings
 from kemu.lab.hunt.judging.oracles import Reference, Symptom, Unsettled
-from kemu.lab.hunt.perturbations import DELAY, FREEZE, HIDE, LAG, PAUSE, Plan
+from kemu.lab.hunt.perturbations import Kind, Plan
 from kemu.lab.hunt.projects import Step
 from kemu.lab.hunt.running.trials import Outcome
 
@@ -23,7 +23,7 @@ _MOST_TRIES = 3
 _MOST_WEAKER = 12
 """Weaker plans that are tried with a finding."""
 _USUAL_RETRIES = 2
-_RETRIES = {FREEZE: 4, LAG: 4, DELAY: 4, HIDE: 3, PAUSE: 3}
+_RETRIES = {Kind.FREEZE: 4, Kind.LAG: 4, Kind.DELAY: 4, Kind.HIDE: 3, Kind.PAUSE: 3}
 """Trials in which what has shown once has to show once more: where it is up to the timing of the controller's threads
 whether a perturbation does harm, more of them."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +23,7 @@ SPELL_NS = 250_000_000
 """Virtual time without a word after which a spell is over."""
 LATER_NS = 10_000_000_000
 """Virtual time within which a timer may lead to a write."""
+_NODES = "kube-node-lease"
 NOT_POINTS = frozenset(("Event", "Lease"))
 _ORDINAL = re.compile(r"\d+")
 _NOISE = frozenset(("resourceVersion", "managedFields", "generation", "observedGeneration", "lastHeartbeatTime"))
@@ -127,17 +128,28 @@ class Analysis:
     def _spell_end(self, notice: Notice) -> int:
         times = self._words[notice.controller]
         at = bisect_left(times, notice.time_ns)
-        while at + 1 < len(times) and times[at + 1] - times[at] <= SPELL_NS:
+        while at + 1 < len(times) and self._goes_on(times[at], times[at + 1]):
             at += 1
         return times[at]
+
+    def _goes_on(self, first_ns: int, second_ns: int) -> bool:
+        """Whether two words of a controller belong to one spell. Before the user does something, it has fallen
+        silent."""
+        if second_ns - first_ns > SPELL_NS:
+            return False
+        return bisect_right(self._wishes_ns, second_ns) == bisect_right(self._wishes_ns, first_ns)
+
+    @cached_property
+    def _wishes_ns(self) -> list[int]:
+        return [one.time_ns for one in self.course.changes if one.is_asked]
 
     def spell_of(self, write: Write) -> tuple[int, int]:
         """When the spell of a write begins and ends, in ns."""
         times = self._words[write.controller]
         first = last = bisect_right(times, write.time_ns) - 1
-        while first > 0 and times[first] - times[first - 1] <= SPELL_NS:
+        while first > 0 and self._goes_on(times[first - 1], times[first]):
             first -= 1
-        while last + 1 < len(times) and times[last + 1] - times[last] <= SPELL_NS:
+        while last + 1 < len(times) and self._goes_on(times[last], times[last + 1]):
             last += 1
         return times[first], times[last]
 
@@ -155,6 +167,14 @@ class Analysis:
             before = self.before(change)
             value = None if before is None else before.value
         return value is not None and name.encode() in value
+
+    def is_made_once(self, write: Write) -> bool:
+        """Whether a write creates an object that its controller never writes before or thereafter."""
+        return write.verb == "create" and self._counts[write.controller, write.key] == 1
+
+    @cached_property
+    def _counts(self) -> Counter[tuple[str, str]]:
+        return Counter((one.controller, one.key) for one in self.writes)
 
     # Objects
 
@@ -203,18 +223,22 @@ class Analysis:
 
     def role(self, key: str) -> str:
         """What an object is called without what distinguishes it from its like: numbers, and random ends."""
-        named, prefix = self.course.named(key), self._prefix(key)
+        named, prefix = self.course.named(key), self.prefix(key)
         name = f"{prefix}*" if prefix else named.name
         return f"{named.kind} {named.namespace}/{_ORDINAL.sub('#', name)}"
 
-    def has_second(self, controller: str) -> bool:
-        """Whether another replica waits for its lease."""
-        return any(one.controller == f"{controller}{SECOND}" for one in self.course.starts)
+    def elects(self, controller: str) -> bool:
+        """Whether another replica would take over from it: it leads by a Lease. Those of nodes elect nobody."""
+        return not controller.endswith(SECOND) and any(
+            one.controller == controller and named.kind == "Lease" and named.namespace != _NODES
+            for one in self.course.writes
+            for named in (self.course.named(one.key),)
+        )
 
     def has_random_name(self, key: str) -> bool:
-        return bool(self._prefix(key))
+        return bool(self.prefix(key))
 
-    def _prefix(self, key: str) -> str:
+    def prefix(self, key: str) -> str:
         """What the store has completed to a name; empty: it was given."""
         made = next((one for one in self._all_changes.get(key, ()) if one.value is not None), None)
         prefix = "" if made is None else str(self.manifest(made)["metadata"].get("generateName", ""))

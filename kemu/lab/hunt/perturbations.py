@@ -9,37 +9,57 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from kemu.emulated.settings import values
 from kemu.errors import KemuError
-from kemu.lab.hunt.projects import SECOND, Named
+from kemu.lab.hunt.projects import Named
 
-(
-    CRASH, FREEZE, HIDE, CONFLICT, LOSE, DELAY, EXPIRE, PAUSE, REFUSE, SLOW, LAG, OUTAGE, END, LATE, DEPOSE, MUTATE,
-) = KINDS = (
-    "crashAfterWrite", "freeze", "hide", "conflict", "loseAnswer", "delay", "expire",
-    "pause", "refuse", "slowWrites", "lag", "outage", "endWatch", "lateAnswer", "depose", "mutate",
-)  # fmt: skip
-_OF_VIEWS = frozenset((FREEZE, HIDE, DELAY, PAUSE, LAG, OUTAGE, DEPOSE))
-_OF_WRITES = frozenset((CRASH, CONFLICT, LOSE, PAUSE, REFUSE, SLOW, OUTAGE, LATE, DEPOSE))
+
+class Kind(StrEnum):
+    """Of a perturbation, as plans name it; see :class:`Perturbation`."""
+
+    CRASH = "crashAfterWrite"
+    FREEZE = "freeze"
+    HIDE = "hide"
+    CONFLICT = "conflict"
+    LOSE = "loseAnswer"
+    DELAY = "delay"
+    EXPIRE = "expire"
+    PAUSE = "pause"
+    REFUSE = "refuse"
+    SLOW = "slowWrites"
+    LAG = "lag"
+    OUTAGE = "outage"
+    END = "endWatch"
+    LATE = "lateAnswer"
+    DEPOSE = "depose"
+    MUTATE = "mutate"
+
+
+KINDS = tuple(Kind)
+_OF_VIEWS = frozenset((Kind.FREEZE, Kind.HIDE, Kind.DELAY, Kind.PAUSE, Kind.LAG, Kind.OUTAGE, Kind.DEPOSE))
+_OF_WRITES = frozenset(
+    (Kind.CRASH, Kind.CONFLICT, Kind.LOSE, Kind.PAUSE, Kind.REFUSE, Kind.SLOW, Kind.OUTAGE, Kind.LATE, Kind.DEPOSE)
+)
 _LASTS_S = {
-    FREEZE: 20.0,
-    HIDE: 20.0,
-    DELAY: 5.0,
-    PAUSE: 20.0,
-    SLOW: 10.0,
-    LAG: 20.0,
-    OUTAGE: 10.0,
-    LATE: 3.0,
-    DEPOSE: 60.0,
-    MUTATE: 10.0,
+    Kind.FREEZE: 20.0,
+    Kind.HIDE: 20.0,
+    Kind.DELAY: 5.0,
+    Kind.PAUSE: 20.0,
+    Kind.SLOW: 10.0,
+    Kind.LAG: 20.0,
+    Kind.OUTAGE: 10.0,
+    Kind.LATE: 3.0,
+    Kind.DEPOSE: 60.0,
+    Kind.MUTATE: 10.0,
 }
 """How long it takes, or how late something comes, unless the plan says otherwise: virtual time."""
 _LEAST_S = 1.0
 ALL = "all"
 """As a scope: all kinds."""
-_SCOPED = (FREEZE, LAG, OUTAGE)
+_SCOPED = (Kind.FREEZE, Kind.LAG, Kind.OUTAGE)
 _TOLD = {
     "create": "creation of",
     "update": "update of",
@@ -100,7 +120,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """See :data:`KINDS`:
+    """Of a :class:`Kind`:
 
     ``crashAfterWrite``  the controller dies when its nth write to the object has happened, before it hears of it, and
                          is started again: it finds a state between two of its writes
@@ -129,7 +149,7 @@ class Perturbation:
     ``delay``            from the nth change of the object on, events of its kind come late: other kinds overtake it
     """
 
-    what: str
+    what: Kind
     controller: str
     at: Point
     restart_at: Point | None = None
@@ -152,35 +172,35 @@ class Perturbation:
     @property
     def of(self) -> str:
         """The kind that it is about, or :data:`ALL`."""
-        return self.scope or (ALL if self.what == OUTAGE else self.at.kind)
+        return self.scope or (ALL if self.what == Kind.OUTAGE else self.at.kind)
 
     def __str__(self) -> str:
         who = self.controller
         nth = self.at.told("write to" if self.is_about_writes else "change of")
         of = "all kinds" if self.of == ALL else self.of
         restart = self.restart_at
-        if self.what == FREEZE:
+        if self.what == Kind.FREEZE:
             assert restart is not None
             return (
                 f"{who} starts again at the {restart}, and sees {of} for {self.lasts_s:g} s as it was after the {nth}"
             )
         return {
-            CRASH: f"{who} crashes after its {nth}, and starts again",
-            PAUSE: f"{who} is cut off for {self.lasts_s:g} s after its {nth}",
-            DEPOSE: f"{who} is cut off after its {nth} until its other replica writes, and goes on",
-            LAG: f"{who} hears nothing of {of} for {self.lasts_s:g} s from the {nth} on",
-            HIDE: f"{who} does not see the {nth} before the next one",
-            CONFLICT: f"{who} meets a conflict in its {nth}",
-            REFUSE: f"{who} is refused its {nth} with {self.code or 500}",
-            LOSE: f"{who} does not hear that its {nth} has happened",
-            LATE: f"{who} is answered {self.lasts_s:g} s late to its {nth}",
-            SLOW: f"writes of {who} to {self.at.kind} take {self.lasts_s:g} s from its {nth} on",
-            OUTAGE: f"{who} finds the API server out of order for {of} for {self.lasts_s:g} s after its {nth}",
-            EXPIRE: f"{who} is told that its watch of {self.at.kind} is too old before the {nth}",
-            END: f"the watch of {self.at.kind} by {who} ends before the {nth}",
-            MUTATE: f"another client sets {'.'.join(self.field)} of {self.at.subject} to {self.to} for"
+            Kind.CRASH: f"{who} crashes after its {nth}, and starts again",
+            Kind.PAUSE: f"{who} is cut off for {self.lasts_s:g} s after its {nth}",
+            Kind.DEPOSE: f"{who} is cut off after its {nth} until its other replica writes, and goes on",
+            Kind.LAG: f"{who} hears nothing of {of} for {self.lasts_s:g} s from the {nth} on",
+            Kind.HIDE: f"{who} does not see the {nth} before the next one",
+            Kind.CONFLICT: f"{who} meets a conflict in its {nth}",
+            Kind.REFUSE: f"{who} is refused its {nth} with {self.code or 500}",
+            Kind.LOSE: f"{who} does not hear that its {nth} has happened",
+            Kind.LATE: f"{who} is answered {self.lasts_s:g} s late to its {nth}",
+            Kind.SLOW: f"writes of {who} to {self.at.kind} take {self.lasts_s:g} s from its {nth} on",
+            Kind.OUTAGE: f"{who} finds the API server out of order for {of} for {self.lasts_s:g} s after its {nth}",
+            Kind.EXPIRE: f"{who} is told that its watch of {self.at.kind} is too old before the {nth}",
+            Kind.END: f"the watch of {self.at.kind} by {who} ends before the {nth}",
+            Kind.MUTATE: f"another client sets {'.'.join(self.field)} of {self.at.subject} to {self.to} for"
             f" {self.lasts_s:g} s after the {nth}",
-            DELAY: f"{who} sees {self.at.kind} {self.lasts_s:g} s late from the {nth} on",
+            Kind.DELAY: f"{who} sees {self.at.kind} {self.lasts_s:g} s late from the {nth} on",
         }[self.what]
 
     @property
@@ -195,7 +215,7 @@ class Perturbation:
 
     def data(self) -> dict[str, Any]:
         """As a plan has it."""
-        found: dict[str, Any] = {"kind": self.what, "controller": self.controller, **self.at.data()}
+        found: dict[str, Any] = {"kind": str(self.what), "controller": self.controller, **self.at.data()}
         if self.restart_at is not None:
             found["restart"] = self.restart_at.data()
         if self.seconds:
@@ -249,15 +269,14 @@ def read(data: object, controllers: Mapping[str, object], place: str) -> Perturb
     what, controller = data.get("kind"), data.get("controller", next(iter(controllers), ""))
     if what not in KINDS:
         raise fail(f"kind {what!r} is none of {', '.join(KINDS)}")
+    what = Kind(what)
     if controller not in controllers:
         raise fail(f"there is no controller {controller!r}; there are {', '.join(controllers)}")
-    if what == DEPOSE and f"{controller}{SECOND}" not in controllers:
-        raise fail(f"{DEPOSE} needs a second replica: replicas: 2 of controller {controller}")
     at = _point(data, fail, needs_name=what not in _OF_WRITES)
     if at.when and what in _OF_WRITES:
         raise fail(f"when is not for {what}, which counts writes")
     restart_at = None
-    if what == FREEZE:
+    if what == Kind.FREEZE:
         if "restart" not in data:
             raise fail("freeze needs restart: {object: {kind: …, name: …}, nth: 1}")
         restart_at = _point(data["restart"], fail)
@@ -288,8 +307,8 @@ def _details(data: Mapping[Any, Any], what: str, fail: Callable[[str], KemuError
         raise fail(f"scope is only for {', '.join(_SCOPED)}")
     if not isinstance(scope, str) or ("scope" in data and not scope):
         raise fail(f"scope has to be a kind or {ALL}, not {scope!r}")
-    if "code" in data and what != REFUSE:
-        raise fail(f"code is only for {REFUSE}")
+    if "code" in data and what != Kind.REFUSE:
+        raise fail(f"code is only for {Kind.REFUSE}")
     if "code" in data and (code not in CODES or isinstance(code, bool)):
         raise fail(f"code has to be one of {', '.join(map(str, CODES))}, not {code!r}")
     return scope, code
@@ -297,9 +316,9 @@ def _details(data: Mapping[Any, Any], what: str, fail: Callable[[str], KemuError
 
 def _mutation(data: Mapping[Any, Any], what: str, fail: Callable[[str], KemuError]) -> tuple[tuple[str, ...], str]:
     """Field and value."""
-    if what != MUTATE:
+    if what != Kind.MUTATE:
         if "field" in data or "to" in data:
-            raise fail(f"field and to are only for {MUTATE}")
+            raise fail(f"field and to are only for {Kind.MUTATE}")
         return (), "null"
     stated = data.get("field")
     field = stated.split(".") if isinstance(stated, str) else stated

@@ -11,36 +11,16 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from kemu.lab.hunt.courses import Change, Write
+from kemu.errors import KemuError
+from kemu.lab.hunt.courses import ANY_END, Change, Write
 from kemu.lab.hunt.impacts import Analysis, Impact
-from kemu.lab.hunt.perturbations import (
-    ALL,
-    CONFLICT,
-    CRASH,
-    DELAY,
-    DEPOSE,
-    END,
-    EXPIRE,
-    FREEZE,
-    HIDE,
-    KINDS,
-    LAG,
-    LATE,
-    LOSE,
-    MUTATE,
-    OUTAGE,
-    PAUSE,
-    REFUSE,
-    SLOW,
-    Perturbation,
-    Plan,
-    Point,
-)
+from kemu.lab.hunt.perturbations import ALL, KINDS, Kind, Perturbation, Plan, Point
 from kemu.lab.hunt.running.trials import Outcome
+from kemu.runtime.env import SECOND_NS
 
 _WRITES_OF_ONE = 4
 """Writes of a controller to one object that are perturbed: the first ones, and the last one."""
@@ -57,11 +37,14 @@ _HIDDEN_NS = 60_000_000_000
 _PAIRS = 40
 _FIELDS = 40
 """Fields of one object that are looked at for wrong values."""
-_TURNS = {
-    FREEZE: 0, CRASH: 0, LAG: 0, HIDE: 0, CONFLICT: 0, EXPIRE: 0, LOSE: 0, LATE: 0,
-    DELAY: 1, REFUSE: 1, END: 1, DEPOSE: 1, PAUSE: 2, OUTAGE: 2, SLOW: 2,
-}  # fmt: skip
+_TURNS = dict.fromkeys(
+    (Kind.FREEZE, Kind.CRASH, Kind.LAG, Kind.HIDE, Kind.CONFLICT, Kind.EXPIRE, Kind.LOSE, Kind.LATE), 0
+)
+_TURNS |= dict.fromkeys((Kind.DELAY, Kind.REFUSE, Kind.END, Kind.DEPOSE), 1)
+_TURNS |= dict.fromkeys((Kind.PAUSE, Kind.OUTAGE, Kind.SLOW), 2)
 """In which turn the first one of each kind comes; they are in the order of their promise."""
+_AT_A_TURN = {Kind.FREEZE: 2, Kind.CRASH: 2}
+"""How many of a kind a turn has, if not one."""
 
 _T = TypeVar("_T")
 Ranked = tuple[int, Perturbation]
@@ -72,19 +55,33 @@ def plans(reference: Outcome, *, pairs: bool = False, mutations: bool = False) -
     """Kinds in turns, of each the most promising ones first, so that a hunt that is cut short has tried what finds
     most. ``pairs``: thereafter two at once, too; ``mutations``: and fields with wrong values."""
     analysis = Analysis(reference)
-    found: list[tuple[int, int, Perturbation]] = []
+    found: list[tuple[float, int, Perturbation]] = []
     order = list(_TURNS)
     for what, chosen in _singles(analysis).items():
-        chosen = sorted(chosen, key=lambda each: each[0])
-        for turn, one in enumerate(dict.fromkeys(one for _, one in chosen)):
-            found.append((turn + _TURNS[what], order.index(what), one))
+        chosen = sorted(chosen, key=lambda each: (each[0], not _is_of_a_wish(analysis, each[1])))
+        for place, one in enumerate(dict.fromkeys(one for _, one in chosen)):
+            found.append((_TURNS[what] + place / _AT_A_TURN.get(what, 1), order.index(what), one))
     singles: list[Plan] = [(_among_alike(analysis, one),) for _, _, one in sorted(found, key=lambda each: each[:2])]
     return [*singles, *(_pairs(analysis) if pairs else ()), *(_mutations(analysis) if mutations else ())]
 
 
+def check(plan: Plan, reference: Outcome) -> None:
+    """Raises KemuError where a plan cannot come about."""
+    analysis = Analysis(reference)
+    for one in plan:
+        if one.what == Kind.DEPOSE and not analysis.elects(one.controller):
+            raise KemuError(f"{Kind.DEPOSE}: {one.controller} leads by no Lease, so nobody takes over from it")
+
+
+def _is_of_a_wish(analysis: Analysis, one: Perturbation) -> bool:
+    """Whether it is about a change that the user has made: what controllers are there for."""
+    change = None if one.is_about_writes else _change_at(analysis, one.at)
+    return change is not None and change.is_asked
+
+
 def _among_alike(analysis: Analysis, one: Perturbation) -> Perturbation:
     """With points that are counted among creations and deletions, where they are one: how often an object is updated
-    before depends on times, and differs from trial to trial."""
+    before depends on times, and differs from trial to trial. So do the random ends of names: their like is counted."""
     course = analysis.course
     if one.is_about_writes:
         key = course.key(one.at.subject) if one.at.name else ""
@@ -100,7 +97,18 @@ def _among_alike(analysis: Analysis, one: Perturbation) -> Perturbation:
 def _change_among_alike(analysis: Analysis, point: Point) -> Point:
     key = analysis.course.key(point.subject)
     change = next((one for one in analysis.course.changes if (one.key, one.nth) == (key, point.nth)), None)
-    return replace(point, nth=change.nth_of_what, of=change.what) if change is not None and change.what else point
+    if change is None:
+        return point
+    prefix = analysis.prefix(key)
+    if not prefix:
+        return replace(point, nth=change.nth_of_what, of=change.what) if change.what else point
+    alike = replace(point, name=f"{prefix}{ANY_END}", of=change.what)
+    until_then = (
+        one
+        for one in analysis.course.changes
+        if one.revision <= change.revision and (not change.what or one.what == change.what)
+    )
+    return replace(alike, nth=sum(analysis.course.fits(alike.subject, one.key) for one in until_then))
 
 
 def every(reference: Outcome) -> Iterator[Plan]:
@@ -110,27 +118,36 @@ def every(reference: Outcome) -> Iterator[Plan]:
     changes = [one for own in analysis.changes.values() for one in own]
     for write in analysis.writes:
         at = _at_write(analysis, write)
-        for what in (CRASH, LOSE, LATE, REFUSE, PAUSE, OUTAGE, SLOW, *([CONFLICT] if write.verb in _COMPARING else [])):
+        for what in (
+            Kind.CRASH,
+            Kind.LOSE,
+            Kind.LATE,
+            Kind.REFUSE,
+            Kind.PAUSE,
+            Kind.OUTAGE,
+            Kind.SLOW,
+            *([Kind.CONFLICT] if write.compares else []),
+        ):
             yield (Perturbation(what, write.controller, at),)
-        if analysis.has_second(write.controller):
-            yield (Perturbation(DEPOSE, write.controller, at),)
+        if analysis.elects(write.controller):
+            yield (Perturbation(Kind.DEPOSE, write.controller, at),)
     for controller in controllers:
         for change in changes:
             at = _point(analysis, change.key, change.nth)
-            for what in (HIDE, EXPIRE, END, DELAY):
+            for what in (Kind.HIDE, Kind.EXPIRE, Kind.END, Kind.DELAY):
                 yield (Perturbation(what, controller, at),)
             for scope in ("", ALL):
-                yield (Perturbation(LAG, controller, at, scope=scope),)
+                yield (Perturbation(Kind.LAG, controller, at, scope=scope),)
                 for later in changes:
                     if later.revision > change.revision:
                         moment = _point(analysis, later.key, later.nth)
-                        yield (Perturbation(FREEZE, controller, at, moment, scope=scope),)
+                        yield (Perturbation(Kind.FREEZE, controller, at, moment, scope=scope),)
 
 
 def brute_force(reference: Outcome) -> int:
     """How many :func:`every` has."""
     analysis = Analysis(reference)
-    writes = sum(7 + (one.verb in _COMPARING) + analysis.has_second(one.controller) for one in analysis.writes)
+    writes = sum(7 + one.compares + analysis.elects(one.controller) for one in analysis.writes)
     controllers = len({one.controller for one in analysis.writes})
     revisions = sorted(one.revision for own in analysis.changes.values() for one in own)
     count = len(revisions)
@@ -138,12 +155,8 @@ def brute_force(reference: Outcome) -> int:
     return writes + controllers * (6 * count + 2 * later)
 
 
-_COMPARING = ("update", "patch")
-"""Verbs that meet conflicts."""
-
-
-def _singles(analysis: Analysis) -> dict[str, list[Ranked]]:
-    found: dict[str, list[Ranked]] = {what: [] for what in KINDS}
+def _singles(analysis: Analysis) -> dict[Kind, list[Ranked]]:
+    found: dict[Kind, list[Ranked]] = {what: [] for what in KINDS}
     for rank, one in (
         *_of_writes(analysis),
         *_late_answers(analysis),
@@ -190,27 +203,33 @@ def _of_writes(analysis: Analysis) -> Iterator[Ranked]:
             for one in analysis.writes
             if one.controller == write.controller and _is_within(one, analysis.spell_of(write))
         ]
-        # Between two writes something is half done.
+        # Between two writes something is half done; what is made once is not made good by the next round.
         rank = 0 if write is not spell[-1] else 2
-        rank = -1 if write.verb == "delete" else rank + int(write.verb != "create")
-        yield rank, Perturbation(CRASH, write.controller, at)
-        yield rank, Perturbation(LOSE, write.controller, at)
-        if write.verb in _COMPARING:
-            yield int(write.verb == "patch"), Perturbation(CONFLICT, write.controller, at)
+        rank = -1 if write.verb == "delete" or _is_half(analysis, write, spell) else rank + int(write.verb != "create")
+        yield rank, Perturbation(Kind.CRASH, write.controller, at)
+        yield rank, Perturbation(Kind.LOSE, write.controller, at)
+        if write.compares:
+            yield int(write.verb == "patch"), Perturbation(Kind.CONFLICT, write.controller, at)
         alike = write.controller, write.verb, analysis.role(write.key)
         if alike not in refused:
             refused.add(alike)
-            yield int(write is spell[0]), Perturbation(REFUSE, write.controller, at)
+            yield int(write is spell[0]), Perturbation(Kind.REFUSE, write.controller, at)
             if write is not spell[-1]:
-                yield rank, Perturbation(OUTAGE, write.controller, at)
-            if analysis.has_second(write.controller):
-                yield rank, Perturbation(DEPOSE, write.controller, at)
+                yield rank, Perturbation(Kind.OUTAGE, write.controller, at)
+            if analysis.elects(write.controller):
+                yield rank, Perturbation(Kind.DEPOSE, write.controller, at)
             if _others_go_on(analysis, write):
-                yield rank, Perturbation(PAUSE, write.controller, at)
+                yield rank, Perturbation(Kind.PAUSE, write.controller, at)
         kind = write.controller, at.kind
         if kind not in kinds:
             kinds.add(kind)
-            yield int(write.verb != "create"), Perturbation(SLOW, write.controller, at)
+            yield int(write.verb != "create"), Perturbation(Kind.SLOW, write.controller, at)
+
+
+def _is_half(analysis: Analysis, write: Write, spell: Sequence[Write]) -> bool:
+    """Whether the controller makes an object and never writes it again, and another one such thereafter."""
+    later = (one for one in spell if one.revision > write.revision and one.key != write.key)
+    return analysis.is_made_once(write) and any(analysis.is_made_once(one) for one in later)
 
 
 def _late_answers(analysis: Analysis) -> Iterator[Ranked]:
@@ -222,7 +241,7 @@ def _late_answers(analysis: Analysis) -> Iterator[Ranked]:
             one.controller == write.controller and write.time_ns < one.time_ns <= spell[1] for one in analysis.writes
         )
         if _gone(analysis, write):
-            yield int(not follows), Perturbation(LATE, write.controller, _at_write(analysis, write))
+            yield int(not follows), Perturbation(Kind.LATE, write.controller, _at_write(analysis, write))
 
 
 def _gone(analysis: Analysis, write: Write) -> bool:
@@ -293,13 +312,13 @@ def _freezes(analysis: Analysis) -> Iterator[Ranked]:
         for place, moment in enumerate(moments[:_RESTARTS]):
             when = _point(analysis, moment.key, moment.nth)
             rank = _rank(impact) if moment.is_new else _rank(impact) + 1
-            yield rank, Perturbation(FREEZE, impact.notice.controller, point, when)
+            yield rank, Perturbation(Kind.FREEZE, impact.notice.controller, point, when)
             if not place and _rank(impact) <= 1:
-                yield rank + 1, Perturbation(FREEZE, impact.notice.controller, point, when, scope=ALL)
+                yield rank + 1, Perturbation(Kind.FREEZE, impact.notice.controller, point, when, scope=ALL)
             if not place and at.nth > 1 and any(path.startswith("spec") for path in impact.paths):
                 # What was asked for is undone by who still sees what was wanted before.
                 before = _point(analysis, at.key, at.nth - 1)
-                yield rank, Perturbation(FREEZE, impact.notice.controller, before, when)
+                yield rank, Perturbation(Kind.FREEZE, impact.notice.controller, before, when)
 
 
 def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
@@ -310,24 +329,28 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
         kind = analysis.kind(at.key)
         point = _point(analysis, at.key, at.nth)
         # What the controller itself has changed thereupon would not have come without it.
-        after = (
+        after = [
             one
             for one in analysis.changes[at.key]
             if one.revision > at.revision and (controller, at.key, one.revision) not in written
-        )
-        if any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
-            yield _rank(impact), Perturbation(HIDE, controller, point)
-        if (controller, kind, END) not in seen:
-            seen.add((controller, kind, END))
-            yield 0, Perturbation(END, controller, point)
-        if (controller, kind, EXPIRE, impact.is_end) not in seen:
-            seen.add((controller, kind, EXPIRE, impact.is_end))
-            yield 1 - int(impact.is_end), Perturbation(EXPIRE, controller, point)
-        if (controller, kind, LAG, impact.is_end) not in seen:
-            seen.add((controller, kind, LAG, impact.is_end))
-            yield 1 + _rank(impact), Perturbation(LAG, controller, point)
+        ]
+        following = next((one for one in after if at.is_asked and one.is_asked), None)
+        if following is not None:  # the user wants something else at once, and waits thereafter
+            waits_s = float(-(-(following.time_ns - at.time_ns) // SECOND_NS))
+            yield 0, Perturbation(Kind.HIDE, controller, point, seconds=waits_s)
+        elif any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
+            yield _rank(impact), Perturbation(Kind.HIDE, controller, point)
+        if (controller, kind, Kind.END) not in seen:
+            seen.add((controller, kind, Kind.END))
+            yield 0, Perturbation(Kind.END, controller, point)
+        if (controller, kind, Kind.EXPIRE, impact.is_end) not in seen:
+            seen.add((controller, kind, Kind.EXPIRE, impact.is_end))
+            yield 1 - int(impact.is_end), Perturbation(Kind.EXPIRE, controller, point)
+        if (controller, kind, Kind.LAG, impact.is_end) not in seen:
+            seen.add((controller, kind, Kind.LAG, impact.is_end))
+            yield 1 + _rank(impact), Perturbation(Kind.LAG, controller, point)
             if impact.is_end:
-                yield 2, Perturbation(LAG, controller, point, scope=ALL)
+                yield 2, Perturbation(Kind.LAG, controller, point, scope=ALL)
     yield from _own_lags(analysis)
 
 
@@ -342,7 +365,7 @@ def _own_lags(analysis: Analysis) -> Iterator[Ranked]:
     for write in _few(made, lambda one: (one.controller, one.verb, analysis.role(one.key)), 1):
         change = analysis.made(write)
         if change is not None:
-            yield 0, Perturbation(LAG, write.controller, _point(analysis, change.key, change.nth))
+            yield 0, Perturbation(Kind.LAG, write.controller, _point(analysis, change.key, change.nth))
 
 
 def _delays(analysis: Analysis) -> Iterator[Ranked]:
@@ -359,11 +382,11 @@ def _delays(analysis: Analysis) -> Iterator[Ranked]:
             pair = controller, kind, overtakes
             if overtakes != kind and other.notice.controller == controller and pair not in seen:
                 seen.add(pair)
-                yield _rank(impact), Perturbation(DELAY, controller, point)
+                yield _rank(impact), Perturbation(Kind.DELAY, controller, point)
                 break
         if (controller, kind) not in seen:
             seen.add((controller, kind))
-            yield 8, Perturbation(DELAY, controller, point)
+            yield 8, Perturbation(Kind.DELAY, controller, point)
 
 
 # Wrong values
@@ -379,7 +402,7 @@ def _mutations(analysis: Analysis) -> list[Plan]:
             continue
         point = _point(analysis, change.key, change.nth)
         for field, to in _wrong_values(analysis.manifest(change)):
-            one = Perturbation(MUTATE, controller, point, field=field, to=to)
+            one = Perturbation(Kind.MUTATE, controller, point, field=field, to=to)
             found[controller, analysis.role(change.key), field] = (one,)
     return list(found.values())
 
@@ -417,16 +440,16 @@ def _pairs(analysis: Analysis) -> list[Plan]:
         counts[write.controller, write.key].append(write)
 
     def crash(write: Write, later: int = 0) -> Perturbation:
-        return Perturbation(CRASH, write.controller, _at_write(analysis, write, later))
+        return Perturbation(Kind.CRASH, write.controller, _at_write(analysis, write, later))
 
     for rank, one in (*_freezes(analysis), *_of_impacts(analysis), *_of_writes(analysis)):
         what = one.what
-        if what in (CONFLICT, REFUSE):
-            again = Perturbation(CRASH, one.controller, Point(*_astuple(one.at), one.at.nth + 1))
+        if what in (Kind.CONFLICT, Kind.REFUSE):
+            again = Perturbation(Kind.CRASH, one.controller, Point(*_astuple(one.at), one.at.nth + 1))
             found.append((rank + 1, (one, again)))
-        elif what in (HIDE, LAG):
+        elif what in (Kind.HIDE, Kind.LAG):
             key = analysis.course.key(one.at.subject)
-            skip = 1 if what == HIDE else 0
+            skip = 1 if what == Kind.HIDE else 0
             follow = next(
                 (
                     each
@@ -439,7 +462,7 @@ def _pairs(analysis: Analysis) -> list[Plan]:
             )
             if follow is not None:
                 found.append((rank, (one, crash(follow.writes[0]))))
-        elif what == FREEZE and one.restart_at is not None:
+        elif what == Kind.FREEZE and one.restart_at is not None:
             impact = _impact_at(analysis, one)
             moment = _change_at(analysis, one.restart_at)
             if impact is not None and moment is not None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -268,6 +268,21 @@ class Project:
     def here(self) -> Path:
         return self.file.absolute().parent
 
+    def with_seconds(self, names: Collection[str]) -> Project:
+        """With a second replica of each of these controllers."""
+        known = {one.name for one in self.controllers}
+        added = [
+            second_of(one)
+            for one in self.controllers
+            if one.name in names and f"{one.name}{SECOND}" not in known  # one that the file asks for is there
+        ]
+        return replace(self, controllers=(*self.controllers, *added))
+
+
+def second_of(one: Controller) -> Controller:
+    """Who waits for a lease may never print that it works."""
+    return replace(one, name=f"{one.name}{SECOND}", ready="", stands_by=True)
+
 
 def operators() -> Path:
     """Where scripts/operators puts operators."""
@@ -361,8 +376,7 @@ class _Loading:
         count = _valid(stated.get("replicas"), 1)
         if count > _MOST_REPLICAS:
             self._report.add(("spec", "controllers", index, "replicas"), "at most 2: one leads, the other one waits")
-        # Who waits for a lease may never print that it works.
-        return [one, replace(one, name=f"{one.name}{SECOND}", ready="", stands_by=True)] if count > 1 else [one]
+        return [one, second_of(one)] if count > 1 else [one]
 
     def _step(self, stated: Mapping[str, Any], path: documents.Path) -> Step | None:
         what = next((key for key in _ANY_STEP if key in stated), "")

@@ -221,8 +221,10 @@ class Hunt:
             self.costs.setdefault(place, (cost, []))[1].append(plan)
 
     def again(self, plan: Plan, steps: Sequence[Step], times: int) -> list[tuple[bool, list[Symptom]]]:
-        """What goes wrong in each of so many trials with a plan, and whether the plan came about."""
+        """What goes wrong in each of so many trials with a plan, and whether the plan came about. Raises KemuError
+        where it cannot."""
         reference = self.reference(steps)
+        planning.check(plan, reference.outcomes[0])
         return [(one.struck, reference.symptoms(one)) for one in self._pool.trials(steps, plan, times)]
 
     def trial(self, steps: Sequence[Step], plan: Plan) -> Outcome:

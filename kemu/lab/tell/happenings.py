@@ -12,10 +12,11 @@ from typing import Any
 
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.plain import Json
-from kemu.lab.checks.history import LOST, History, disturbances
+from kemu.lab.checks.history import LOST, History, custom_objects, disturbances
 from kemu.lab.checks.history.custom_objects import ObjectFact
 from kemu.lab.checks.history.disturbances import Disturbance
 from kemu.lab.checks.history.facts import WORDS, Fact, Fault, NodeHistory, PodHistory
+from kemu.lab.checks.history.stores import Change
 from kemu.lab.checks.scheduling import ledgers
 from kemu.lab.checks.scheduling.ledgers import Disruption
 from kemu.runtime.faults.kinds import KINDS as FAULTS
@@ -59,7 +60,7 @@ class Happening:
     what: str = ""
     """The whole phrase, where it is about neither a pod nor a node alone."""
     fact: ObjectFact | None = None
-    """What happened to a custom object."""
+    """What happened to an object as such."""
     whom: Sequence[str] = ()
     """Nodes that it concerns, beside ``node``."""
     beyond: Sequence[Disruption] = ()
@@ -228,6 +229,26 @@ def _of_faults(faults: Sequence[Fault]) -> list[Happening]:
 
 
 _OF_OBJECTS = {"created": "is created", "changed": "is changed", "ending": "is being deleted", "deleted": "is gone"}
+
+
+def of_object(history: History, resource: str, name: str) -> Iterator[Happening]:
+    """What became of an object of a kind that is not custom. ``name``: with its namespace, or without if that is
+    ``default``."""
+    for change in _changes(history, resource):
+        key = change.key.removeprefix(f"/registry/{resource}/")
+        if name in (key, short(key)):
+            yield from map(_of_object, custom_objects.facts(change.time_ns, change.key, change.previous, change.value))
+
+
+def names(history: History, resource: str) -> list[str]:
+    """Of the objects of a kind that there were, with their namespaces."""
+    found = (change.key.removeprefix(f"/registry/{resource}/") for change in _changes(history, resource))
+    return list(dict.fromkeys(found))
+
+
+def _changes(history: History, resource: str) -> Iterator[Change]:
+    prefix = f"/registry/{resource}/"
+    return (change for change in history.changes if change.key.startswith(prefix))
 
 
 def _of_object(fact: ObjectFact) -> Happening:

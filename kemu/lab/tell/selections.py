@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from kemu.emulated.objects import resources
 from kemu.errors import KemuError
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.custom_objects import ObjectFact
@@ -33,7 +34,7 @@ class Selection:
     """Workload of its pods: a workload, a controller (``ReplicaSet/web``), or what the names of single pods begin
     with."""
     object: str = ""
-    """A custom object, ``widget/a``: its kind, with or without the group, or its resource, and its name."""
+    """An object, ``widget/a``: its kind, of custom ones with or without the group, or its resource, and its name."""
     kinds: tuple[str, ...] = ()
     from_ns: int = 0
     until_ns: int = 1 << 62
@@ -52,11 +53,23 @@ class Selection:
         families = dict.fromkeys(happenings.family(pod) for pod in history.pods.values())
         if self.workload and not any(self._is_of_workload(pod) for pod in history.pods.values()):
             raise KemuError(f"--workload: no workload {_unknown(self.workload, families)}")
-        if self.object and not any(self._is_object(fact) for fact in history.custom):
+        resource = self.resource
+        if self.object and not resource and not any(self._is_object(fact) for fact in history.custom):
             names = dict.fromkeys(f"{fact.kind}/{short(fact.key)}" for fact in history.custom)
             raise KemuError(f"--object: no custom object {_unknown(self.object, names)}")
+        name = self.object.partition("/")[2]
+        keys = happenings.names(history, resource) if resource else ()
+        if resource and not any(name in (key, short(key)) for key in keys):
+            shown = resources.BY_PLURAL[resource].kind
+            raise KemuError(f"--object: no {shown} {_unknown(name, [short(key) for key in keys])}")
         if self.from_ns > self.until_ns:
             raise KemuError("--from is later than --to")
+
+    @property
+    def resource(self) -> str:
+        """Of the object, where its kind is none of the custom ones."""
+        kind = self.object.partition("/")[0].lower()
+        return next((one.plural for one in resources.RESOURCES if kind in (one.kind.lower(), one.plural)), "")
 
     def takes(self, one: Happening) -> bool:
         return (

@@ -119,6 +119,9 @@ def find(
     if selection is None:
         return found
     selection.check(history)
+    if selection.resource:
+        name = selection.object.partition("/")[2]
+        found = sorted((*found, *happenings.of_object(history, selection.resource, name)), key=lambda one: one.time_ns)
     return [one for one in found if selection.takes(one)]
 
 

@@ -1,4 +1,5 @@
-"""What became of custom objects: created, changed, conditions, gone. Nothing in kemu acts on them, but people ask."""
+"""What became of objects: created, changed, conditions, gone. Of custom ones it is told without being asked for, as
+nothing else tells of them."""
 
 from __future__ import annotations
 
@@ -9,9 +10,10 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.emulated.objects import custom_kinds
+from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.conversion import convert
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceDefinition
+from kemu.messages.k8s.meta_v1_pb2 import ObjectMeta
 
 _REGISTRY = "/registry/"
 BEGIN = len(_REGISTRY)
@@ -25,11 +27,11 @@ _NAMED, _LONGEST = 2, 40
 
 @dataclass(frozen=True, slots=True)
 class ObjectFact:
-    """Something that happened to one custom object."""
+    """Something that happened to one object."""
 
     time_ns: int
     resource: str
-    """``widgets.example.com``"""
+    """``widgets.example.com``, ``configmaps``"""
     kind: str
     key: str
     """``namespace/name``; the name alone where the kind has no namespaces."""
@@ -74,7 +76,8 @@ def facts(time_ns: int, key: str, before: bytes | None, value: bytes | None) -> 
     shown = value if value is not None else before
     if shown is None or not shown.startswith(_METADATA):
         return
-    new, old = CustomObject.FromString(shown), CustomObject.FromString(before or b"")
+    new = _read(resource, shown)
+    old = _NOTHING if before is None else _read(resource, before)
 
     def fact(what: str, detail: str = "", why: str = "") -> ObjectFact:
         by = _manager(old, new) if value is not None else ""
@@ -83,7 +86,7 @@ def facts(time_ns: int, key: str, before: bytes | None, value: bytes | None) -> 
     if value is None:
         yield fact("deleted")
         return
-    was, now = _content(old), _content(new)
+    was, now = old.content, new.content
     if before is None:
         yield fact("created")
     elif changes := list(_differences(_without_status(was), _without_status(now), "")):
@@ -100,9 +103,25 @@ def facts(time_ns: int, key: str, before: bytes | None, value: bytes | None) -> 
         yield fact("condition", f"phase is {phase}")
 
 
-def _content(obj: CustomObject) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(obj.content) if obj.content else {}
-    return found
+@dataclass(frozen=True, slots=True)
+class _Object:
+    kind: str
+    metadata: ObjectMeta
+    content: Mapping[str, Any]
+    """All but that."""
+
+
+_NOTHING = _Object("", ObjectMeta(), {})
+
+
+def _read(resource: str, value: bytes) -> _Object:
+    if custom_kinds.is_custom(resource):
+        custom = CustomObject.FromString(value)
+        return _Object(custom.kind, custom.metadata, json.loads(custom.content) if custom.content else {})
+    found = resources.MESSAGES[resource].FromString(value)
+    manifest = convert.to_manifest(found)
+    content = {key: one for key, one in manifest.items() if key not in ("apiVersion", "kind", "metadata")}
+    return _Object(manifest["kind"], found.metadata, content)
 
 
 def _without_status(content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -142,7 +161,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
-def _manager(old: CustomObject, new: CustomObject) -> str:
+def _manager(old: _Object, new: _Object) -> str:
     """Whose entry of the managed fields the change has written."""
     known = {entry.SerializeToString(deterministic=True) for entry in old.metadata.managedFields}
     written = (one for one in new.metadata.managedFields if one.SerializeToString(deterministic=True) not in known)

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from kemu.lab.hunt.courses import Change, Course, Write, manifest
 from kemu.lab.hunt.judging import states
 from kemu.lab.hunt.judging.oracles import Symptom
-from kemu.lab.hunt.perturbations import ALL, CONFLICT, CRASH, EXPIRE, FREEZE, HIDE, LOSE, REFUSE, Perturbation, Plan
+from kemu.lab.hunt.perturbations import ALL, Kind, Perturbation, Plan
 from kemu.lab.hunt.running.trials import Outcome
 from kemu.runtime.env import SECOND_NS
 
 _PAST = {"create": "created", "update": "wrote", "patch": "changed", "delete": "deleted"}
-_REFUSED = (CONFLICT, REFUSE)
+_REFUSED = (Kind.CONFLICT, Kind.REFUSE)
 _DELETIONS = ("claim", "mount", "alien", "needless")
 _NAMED_FIELDS = 2
 _MOST_TEXT = 40
@@ -203,11 +203,11 @@ def _since(one: Perturbation) -> str:
     """What came before, as a clause."""
     named = one.at.subject
     return {
-        CRASH: f"when it was started again after its write to {named}",
-        FREEZE: "when it was started again, and saw what was old",
-        CONFLICT: f"after its write to {named} had met a conflict",
-        LOSE: f"after it had not heard that its write to {named} had happened",
-        EXPIRE: f"after its watch of {one.at.kind} had expired",
+        Kind.CRASH: f"when it was started again after its write to {named}",
+        Kind.FREEZE: "when it was started again, and saw what was old",
+        Kind.CONFLICT: f"after its write to {named} had met a conflict",
+        Kind.LOSE: f"after it had not heard that its write to {named} had happened",
+        Kind.EXPIRE: f"after its watch of {one.at.kind} had expired",
     }.get(one.what, f"after this: {one}")
 
 
@@ -230,15 +230,17 @@ def _omitted(
     ]
     missing = next((each for each in absent if each.key == symptom.key), next(iter(absent), None))
     at = f" at {struck_ns / SECOND_NS:.1f} s" if struck_ns >= 0 else ""
-    if one.what == CRASH:
+    if one.what == Kind.CRASH:
         text = f"{who} was started again after its write to {named_at}{at}, and"
     elif one.is_about_writes:
         again = any(each.key == key and each.time_ns > struck_ns for each in own)
-        happened = "was not answered" if one.what == LOSE else "failed" if one.what in _REFUSED else "was disturbed"
+        happened = (
+            "was not answered" if one.what == Kind.LOSE else "failed" if one.what in _REFUSED else "was disturbed"
+        )
         text = f"the write of {who} to {named_at} {happened}{at}, and it"
-        if not again and one.what in (*_REFUSED, LOSE):
+        if not again and one.what in (*_REFUSED, Kind.LOSE):
             return f"{text} did not try again"
-    elif one.what == EXPIRE:
+    elif one.what == Kind.EXPIRE:
         heard = any(each.controller == who and each.key == key and each.time_ns > struck_ns for each in course.notices)
         text = f"the watch of {one.at.kind} expired{at}, and {who}" + (
             "" if heard else f" was told nothing of {named_at} from then on, and"
@@ -246,7 +248,7 @@ def _omitted(
     else:
         text = f"from {struck_ns / SECOND_NS:.1f} s on {who}" if at else who
         hidden = next((each for each in course.changes if each.key == key and each.nth == nth), None)
-        if one.what == HIDE and hidden is not None:
+        if one.what == Kind.HIDE and hidden is not None:
             before = next((each for each in course.changes if each.key == key and each.nth == nth - 1), hidden)
             text = f"{who} did not see change {hidden.nth} of {named_at}{differing(before, hidden)[1]}{at}, and"
     if missing is not None:

@@ -10,7 +10,7 @@ from kemu.lab.hunt.courses import Change, Notice, Write
 from kemu.lab.hunt.explaining import causes
 from kemu.lab.hunt.explaining.causes import Cause
 from kemu.lab.hunt.judging.oracles import Symptom
-from kemu.lab.hunt.perturbations import CRASH, FREEZE, Perturbation, Plan
+from kemu.lab.hunt.perturbations import Kind, Perturbation, Plan
 from kemu.lab.hunt.projects import Named, Step
 from kemu.lab.hunt.running.trials import Outcome
 from kemu.lab.tell.explaining.diagrams import Arrow, Diagram, Mark
@@ -271,9 +271,9 @@ def _concerns(step: Step, named: Named) -> bool:
 
 def _doing(one: Perturbation) -> str:
     """A perturbation in a few words."""
-    if one.what == FREEZE:
+    if one.what == Kind.FREEZE:
         return f"starts again, sees {_what(one.at.subject)} of change {one.at.nth}"
-    if one.what == CRASH:
+    if one.what == Kind.CRASH:
         return "crashes, starts again"
     return {
         "pause": f"is cut off for {one.lasts_s:g} s",

@@ -21,10 +21,8 @@ def _told(course: Course, plan: Plan, since_ns: int) -> Iterator[str]:
     by_revision: dict[tuple[str, int], Change] = {(one.key, one.revision): one for one in course.changes}
     events: list[tuple[int, int, str]] = []
     concerned = {one.key for one in course.writes if one.controller in names}
-    for perturbation in plan:
-        concerned.add(course.key(perturbation.at.subject))
-        if perturbation.restart_at is not None:
-            concerned.add(course.key(perturbation.restart_at.subject))
+    points = [point for one in plan for point in (one.at, one.restart_at) if point is not None]
+    concerned |= {one.key for one in course.changes if any(course.fits(point.subject, one.key) for point in points)}
     for change in course.changes:
         if change.key in concerned and change.time_ns >= since_ns:
             verb = "is gone" if change.value is None else "is created" if change.is_new else "is changed"

@@ -15,7 +15,7 @@ from kemu.errors import KemuError
 from kemu.lab.hunt.courses import Course, manifest
 from kemu.lab.hunt.judging import safety, states
 from kemu.lab.hunt.judging.states import Difference, Fields
-from kemu.lab.hunt.projects import STABLE_S, Ignored, Step
+from kemu.lab.hunt.projects import SECOND, STABLE_S, Ignored, Step
 from kemu.lab.hunt.running.trials import Outcome
 from kemu.runtime.env import SECOND_NS
 
@@ -213,11 +213,12 @@ class Reference:
         writes = Counter(one.controller for one in outcome.course.writes)
         since_ns = round(outcome.now_s * SECOND_NS) - self._stable_ns
         for name, count in writes.items():
-            if count >= _HOT_LEAST and count > _HOT_TIMES * self._writes[name]:
+            usual = max(self._writes[name], self._writes[name.removesuffix(SECOND)])  # a replica that takes over
+            if count >= _HOT_LEAST and count > _HOT_TIMES * usual:
                 still = sum(one.controller == name and one.time_ns >= since_ns for one in outcome.course.writes)
                 idle = _idle(outcome.course, name)
                 text = f"controller {name} has made {count} writes, {idle} of which changed nothing; in the reference"
-                yield Symptom("hot", name, f"{text} {self._writes[name]}", still >= _HOT_STILL)
+                yield Symptom("hot", name, f"{text} {usual}", still >= _HOT_STILL)
 
     def _late(self, outcome: Outcome) -> list[tuple[str, str, int]]:
         """Objects that were otherwise than in the end when all should stand still, with their keys and when they last

@@ -2,7 +2,7 @@
 
 No difference is, whoever has made the object:
 
-* identities, versions, times, addresses, random ends of names, and text that holds them
+* identities, versions, times, addresses, random ends of names, and text that holds them; on which node a pod is
 * the order of a list whose items are the same
 * what conditions say beside their type and status; of a pod's status all but its phase and conditions
 * what Kubernetes' own controllers keep: Events, Leases, EndpointSlices, ControllerRevisions, Nodes, VolumeAttachments,
@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kemu.emulated.objects.volumes import migration
 from kemu.lab.hunt.courses import Course
 
 Fields = Mapping[str, Any]
@@ -37,11 +38,14 @@ _BY_NATURE = frozenset(
         "lastHeartbeatTime", "lastScheduleTime", "lastSuccessfulTime", "completionTime",
         "volumeName", "claimRef", "currentRevision", "updateRevision", "collisionCount",
         "kubectl.kubernetes.io/last-applied-configuration", "pod-template-hash", "controller-revision-hash",
-        "deployment.kubernetes.io/revision", "volume.kubernetes.io/selected-node",
+        "deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history",
+        "volume.kubernetes.io/selected-node",
     )
 )  # fmt: skip
 _OF_CONDITIONS = frozenset(("message", "reason"))
 _OF_POD_STATUS = ("phase", "conditions")
+_OF_PLACES = (migration.ZONE, migration.REGION)
+"""Labels that a pod has from the node that it is bound to."""
 _OF_NODE = ("metadata", "spec")
 _LABELS = ("name", "type", "key", "id", "ip", "uid")
 """Fields by which the items of a list are told apart."""
@@ -121,6 +125,9 @@ def fields_of(one: Mapping[str, Any], names: Mapping[str, str]) -> Fields:
     metadata = {
         key: value for key, value in one["metadata"].items() if key not in ("name", "namespace", "generateName")
     }
+    if kind == "Pod" and one.get("spec", {}).get("nodeName"):
+        labels = metadata.get("labels") or {}
+        metadata["labels"] = {key: value for key, value in labels.items() if key not in _OF_PLACES}
     found = dict(_leaves(parts, "", names)) | dict(_leaves(metadata, "metadata", names))
     if "deletionTimestamp" in one["metadata"]:
         found["metadata.deletionTimestamp"] = "set"

@@ -1,6 +1,7 @@
 """Trials: a cluster in virtual time, controllers as children, steps, and perturbations.
 
 trials         one trial
+users          who does the steps
 processes      a controller as a child of this process
 outputs        panics in what a controller prints
 interceptors   between controllers and gateway: sees what they write and are told, and perturbs it

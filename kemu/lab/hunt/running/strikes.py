@@ -7,28 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kemu.lab.hunt.courses import Change, Count, Course, manifest
-from kemu.lab.hunt.perturbations import (
-    ALL,
-    ANY,
-    CONFLICT,
-    CRASH,
-    DELAY,
-    DEPOSE,
-    END,
-    EXPIRE,
-    HIDE,
-    LAG,
-    LATE,
-    LOSE,
-    MUTATE,
-    OUTAGE,
-    PAUSE,
-    REFUSE,
-    SLOW,
-    Perturbation,
-    Point,
-)
+from kemu.lab.hunt.courses import ANY_END, Change, Count, Course, manifest
+from kemu.lab.hunt.perturbations import ALL, ANY, Kind, Perturbation, Point
 from kemu.lab.hunt.projects import SECOND, Named
 from kemu.lab.hunt.running.interceptors import Interceptor, Verdict
 from kemu.lab.hunt.running.watches import ALWAYS_FRESH, Hiding, View
@@ -79,8 +59,8 @@ class Strikes:
         self._trial = trial
         self._writes = [_Waiting(one) for one in perturbations if one.is_about_writes]
         self._changes = [_Waiting(one) for one in perturbations if not one.is_about_writes]
-        self._hidden: list[Hiding] = []
-        """Hidden changes after which the next one has not come yet."""
+        self._hidden: dict[Hiding, tuple[Change, float]] = {}
+        """Hidden changes after which the next one has not come yet, and how long they are hidden at most."""
         self._whens: dict[Point, tuple[bool, int]] = {}
         """Of points with conditions: whether these hold, and how often they have come about."""
         self._late: dict[tuple[str, str], float] = {}
@@ -95,6 +75,11 @@ class Strikes:
         """Whether each has come about."""
         return all(one.struck for one in (*self._writes, *self._changes))
 
+    def hidden_wishes(self) -> dict[str, float]:
+        """Keys of objects that a controller does not see as the user wants them now, and for how long at most."""
+        found = list(self._hidden.values())
+        return {one.key: lasts_s for one, lasts_s in found if one.is_asked and one.what not in _ENDS}
+
     # For the interceptor
 
     def before(self, write: Count) -> Verdict:
@@ -104,13 +89,13 @@ class Strikes:
             if what.what in _BEFORE and one.meets(write, self._course):
                 one.struck = True
                 self._course.struck[what] = write.key, write.nth
-                if what.what == CONFLICT:
+                if what.what == Kind.CONFLICT:
                     code = 409
-                elif what.what == REFUSE:
+                elif what.what == Kind.REFUSE:
                     code = what.code or 500
-                elif what.what == LOSE:
+                elif what.what == Kind.LOSE:
                     is_lost = True
-                elif what.what == LATE:
+                elif what.what == Kind.LATE:
                     answer_late_s = what.lasts_s
                 else:
                     self._begin_slow(what)
@@ -130,14 +115,14 @@ class Strikes:
                 continue
             one.struck = True
             self._course.struck[what] = write.key, write.nth
-            if what.what == CRASH:
+            if what.what == Kind.CRASH:
                 self._trial.restart(controller)
-            elif what.what == PAUSE:
+            elif what.what == Kind.PAUSE:
                 self.interceptor.pause(controller)
                 self._trial.later(what.lasts_s, lambda: self.interceptor.resume(controller))
-            elif what.what == OUTAGE:
+            elif what.what == Kind.OUTAGE:
                 self._begin_outage(what)
-            elif what.what == DEPOSE:
+            elif what.what == Kind.DEPOSE:
                 self._depose(what)
 
     def late_s(self, controller: str, resource: str) -> float:
@@ -155,7 +140,7 @@ class Strikes:
             for hiding in list(self._hidden):
                 if hiding.key == change.key:
                     hiding.until_revision = change.revision
-                    self._hidden.remove(hiding)
+                    del self._hidden[hiding]
             for one in self._changes:
                 if not one.struck:
                     self._consider(one, change)
@@ -168,7 +153,7 @@ class Strikes:
             if is_here:
                 one.struck = True
                 self._course.struck[what] = change.key, change.nth
-                if what.what == MUTATE:
+                if what.what == Kind.MUTATE:
                     self._mutate(one, change)
                 else:
                     self._strike(what, change)
@@ -184,19 +169,19 @@ class Strikes:
     def _strike(self, what: Perturbation, change: Change) -> None:
         """At a change, before anybody hears of it."""
         controller, resource, before = what.controller, self._course.resource(what.at.kind), change.revision - 1
-        if what.what == DELAY:
+        if what.what == Kind.DELAY:
             self._late[controller, resource] = what.lasts_s
             self._trial.later(LATE_FOR_S, lambda: self._late.pop((controller, resource), None))
-        elif what.what == EXPIRE:
+        elif what.what == Kind.EXPIRE:
             self.ended(controller, self.interceptor.expire(controller, resource, before))
-        elif what.what == END:
+        elif what.what == Kind.END:
             self.ended(controller, self.interceptor.cut(controller, resource))
-        elif what.what == LAG:
+        elif what.what == Kind.LAG:
             self._see_the_past(what, before)
-        elif what.what == HIDE:
+        elif what.what == Kind.HIDE:
             hiding = Hiding(controller, resource, change.key, before)
             self.interceptor.hide(hiding)
-            self._hidden.append(hiding)
+            self._hidden[hiding] = change, what.lasts_s
             self._trial.later(what.lasts_s, lambda: self._give_up(hiding))
 
     def _mutate(self, one: _Waiting, change: Change) -> None:
@@ -222,8 +207,7 @@ class Strikes:
 
     def _give_up(self, hiding: Hiding) -> None:
         """No other change has come: it lists anew."""
-        if hiding in self._hidden:
-            self._hidden.remove(hiding)
+        if self._hidden.pop(hiding, None) is not None:
             self.interceptor.show(hiding)
             found = self.interceptor.expire(hiding.controller, hiding.resource, self._course.revision - 1)
             self.ended(hiding.controller, found)
@@ -265,13 +249,16 @@ class Strikes:
         """Empty: all."""
         return "" if what.of == ALL else self._course.resource(what.of)
 
-    def _key(self, point: Point) -> str:
-        return self._course.key(point.subject)
-
     def _is(self, point: Point, change: Change) -> bool:
         """Asked once for each point and change."""
-        if self._key(point) != change.key:
+        course, subject = self._course, point.subject
+        if not course.fits(subject, change.key):
             return False
+        if point.name.endswith(ANY_END) and not point.when:
+            if point.of and point.of != change.what:
+                return False
+            alike = (one for one in course.changes if not point.of or one.what == point.of)
+            return sum(course.fits(subject, one.key) for one in alike) == point.nth
         if point.of:
             return (point.of, point.nth) == (change.what, change.nth_of_what)
         if not point.when:
@@ -283,7 +270,8 @@ class Strikes:
         return holds and not held and times == point.nth
 
 
-_BEFORE = (CONFLICT, REFUSE, LOSE, SLOW, LATE)
+_ENDS = ("deleting", "delete")
+_BEFORE = (Kind.CONFLICT, Kind.REFUSE, Kind.LOSE, Kind.SLOW, Kind.LATE)
 """What strikes a write before it happens."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import json
 import math
 import socket
 import sys
@@ -20,16 +19,17 @@ from typing import Any
 import yaml
 
 from kemu.emulated.gateway.asgi import Application
-from kemu.emulated.objects import custom_kinds, identities, resources
+from kemu.emulated.objects import identities
 from kemu.errors import KemuError
 from kemu.lab.hunt import projects
 from kemu.lab.hunt.courses import Change, Course, Start
-from kemu.lab.hunt.perturbations import Perturbation
+from kemu.lab.hunt.perturbations import Kind, Perturbation
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
 from kemu.lab.hunt.running.alarms import Alarms
 from kemu.lab.hunt.running.interceptors import Interceptor
 from kemu.lab.hunt.running.processes import Process
 from kemu.lab.hunt.running.strikes import Strikes
+from kemu.lab.hunt.running.users import User
 from kemu.lab.hunt.running.watches import LEASES
 from kemu.lab.up import clusters, embedded, kubeconfigs, remotes, sessions
 from kemu.lab.up.virtual import drivers
@@ -67,6 +67,8 @@ class Outcome:
     is_stale: bool = False
     is_mutated: bool = False
     """For a while the controller saw what was old."""
+    absent: dict[str, str] = field(default_factory=dict)
+    """Second replicas that were started for a handover, and were not there: why."""
     struck: bool = True
     """All perturbations came about."""
     real_s: float = 0.0
@@ -113,7 +115,8 @@ class Trial:
     def __init__(
         self, project: Project, folder: Path, steps: Sequence[Step], perturbations: Sequence[Perturbation] = ()
     ) -> None:
-        self._project = project
+        self._stated = {one.name for one in project.controllers}
+        self._project = project.with_seconds({one.controller for one in perturbations if one.what == Kind.DEPOSE})
         self._folder = folder
         self._steps = steps
         self._course = Course()
@@ -125,6 +128,8 @@ class Trial:
         self._alarms: dict[str, Alarms] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._over = False
+        self._owed_s = 0.0
+        """How long the user waits after his next change, as he has not done so before."""
 
     # The thread of the hunt
 
@@ -156,9 +161,9 @@ class Trial:
         try:
             self._start(cluster)
             outcome.begun_ns = round(cluster.now_s * SECOND_NS)
-            client = self._client = _Client(cluster, self._course)
+            user = self._user = User(cluster, self._course)
             for index, step in enumerate(self._steps):
-                self._do(cluster, client, index, step)
+                self._do(cluster, user, index, step)
             cluster.step(project.rest_s)
             outcome.now_s = cluster.now_s
         finally:
@@ -175,7 +180,7 @@ class Trial:
             elif process.crashes:
                 outcome.exits[name] = process.crashes
         outcome.failed = [one["id"] for one in result.verdict["expectations"] if one["holds"] is False]
-        outcome.struck = self.strikes.all_came
+        outcome.struck = self.strikes.all_came and not outcome.absent
         outcome.real_s = time.monotonic() - begun
         return outcome
 
@@ -228,6 +233,11 @@ class Trial:
                 pass
             if process.crashes or not ready.is_set():
                 why = process.crashes[0] if process.crashes else f"it was not ready within {READY_S:g} s"
+                if name not in self._stated:
+                    self._outcome.absent[name] = why
+                    process.may_end()
+                    self._in_cluster(lambda name=name: self._is_ready(name))  # type: ignore[misc]
+                    continue
                 raise KemuError(f"controller {name}: {why}; its output is in {self._folder / f'{name}.log'}")
         cluster.step(1)
 
@@ -238,22 +248,35 @@ class Trial:
             with contextlib.suppress(RuntimeError):  # it has ended
                 loop.call_soon_threadsafe(call)
 
-    def _do(self, cluster: embedded.Cluster, client: _Client, index: int, step: Step) -> None:
+    def _do(self, cluster: embedded.Cluster, user: User, index: int, step: Step) -> None:
         self._outcome.deeds.append((round(cluster.now_s * SECOND_NS), index))
         try:
+            if step.what in ("wait", "until") and self._is_hasty(user, index):
+                return
             if step.what == "wait":
                 cluster.step(step.seconds)
             elif step.what == "until":
-                cluster.step(step.seconds, until=client.condition(step), namespace=_namespace(step))
+                cluster.step(step.seconds, until=user.condition(step), namespace=_namespace(step))
             else:
-                client.do(step)
-                cluster.step(0.1)
+                user.do(step)
+                cluster.step(0.1 + self._owed_s)
+                self._owed_s = 0.0
         except AssertionError:
             self._outcome.stuck.append(index)
         except remotes.NoAnswer:
             raise
         except KemuError as error:
             self._outcome.refused[index] = str(error)
+
+    def _is_hasty(self, user: User, index: int) -> bool:
+        """Whether the user does not wait: a controller does not see what he wants before he wants something else. He
+        waits thereafter, so that what follows has as much time as without."""
+        hidden = self.strikes.hidden_wishes()
+        meant = {key for one in self._steps[index + 1 :] for key in user.keys(one)}
+        lasts_s = [lasts_s for key, lasts_s in hidden.items() if key in meant]
+        if lasts_s:
+            self._owed_s = max(lasts_s)
+        return bool(lasts_s)
 
     # The thread of the cluster
 
@@ -376,7 +399,7 @@ class Trial:
 
         def ask() -> None:
             try:
-                self._client.do(Step("patch", subject, change=change))
+                self._user.do(Step("patch", subject, change=change))
             except KemuError:
                 refused()
             finally:
@@ -421,68 +444,3 @@ def _namespace(step: Step) -> str:
 
 def _starting(name: str) -> str:
     return f"controller {name} to be ready"
-
-
-class _Client:
-    """The user, who does the steps."""
-
-    def __init__(self, cluster: embedded.Cluster, course: Course) -> None:
-        self._remote = remotes.Remote(cluster.kubeconfig)
-        self._course = course
-
-    def do(self, step: Step) -> None:
-        """Raises KemuError with what the API server says."""
-        if step.what == "apply":
-            for one in step.objects:
-                self._apply(one, step.namespace)
-            return
-        assert step.subject is not None
-        path = self._path(step.subject)
-        if step.what == "delete":
-            self._remote.ask("DELETE", path)
-        elif step.what == "patch":
-            self._remote.ask("PATCH", path, dict(step.change), content_type="application/merge-patch+json")
-        elif step.what == "scale":
-            change = {"spec": {"replicas": step.replicas}}
-            self._remote.ask("PATCH", f"{path}/scale", change, content_type="application/merge-patch+json")
-
-    def condition(self, step: Step) -> str:
-        """As ``kemu step`` takes it."""
-        if step.condition:
-            return step.condition
-        assert step.subject is not None
-        plural = self._course.resource(step.subject.kind)
-        if not plural:
-            raise KemuError(f"there is no kind {step.subject.kind}")
-        name = plural if custom_kinds.is_custom(plural) else resources.BY_PLURAL[plural].kind.lower()
-        return f"{name}/{step.subject.name} {step.test}"
-
-    def _apply(self, one: Mapping[str, Any], namespace: str) -> None:
-        metadata = one["metadata"]
-        group = str(one["apiVersion"]).rpartition("/")[0]
-        kind = f"{one['kind']}.{group}" if one["kind"] not in resources.BY_KIND and group else str(one["kind"])
-        named = Named(kind, metadata["name"], metadata.get("namespace", namespace))
-        path = self._path(named, str(one["apiVersion"]))
-        query = "?fieldManager=hunt&force=true"
-        self._remote.ask("PATCH", f"{path}{query}", dict(one), content_type="application/apply-patch+yaml")
-
-    def _path(self, named: Named, api_version: str = "") -> str:
-        course = self._course
-        plural = course.resource(named.kind)
-        if not plural:
-            raise KemuError(f"there is no kind {named.kind}")
-        key = course.key(named)
-        if not api_version:
-            api_version = self._served(plural)
-        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-        collection = plural.partition(".")[0]
-        has_namespace = key.count("/") == 4
-        place = f"/namespaces/{named.namespace}" if has_namespace else ""
-        return f"{root}{place}/{collection}/{named.name}"
-
-    def _served(self, plural: str) -> str:
-        if plural in resources.BY_PLURAL:
-            return resources.BY_PLURAL[plural].api_version
-        group = plural.partition(".")[2]
-        found = json.loads(self._remote.ask("GET", f"/apis/{group}"))
-        return str(found["preferredVersion"]["groupVersion"])

@@ -21,6 +21,7 @@ ALWAYS_FRESH = frozenset((LEASES, "events"))
 """Resources that views and outages of all kinds leave alone: who loses a lease has to end, which is no bug."""
 _MOST_HELD = 10_000
 """Events that a view holds back from one watch."""
+_JSON = (b"content-type", b"application/json")
 
 
 @dataclass(eq=False)
@@ -115,6 +116,22 @@ class Stream:
     _hidden: dict[Hiding, str] = field(default_factory=dict)
     """What the first event was that is not told."""
 
+    _has_begun: bool = False
+    _is_over: bool = False
+
+    async def say(self, message: Message) -> None:
+        """To the client; nothing more once the answer has ended."""
+        if not self._is_over:
+            self._has_begun = True
+            self._is_over = message["type"] == "http.response.body" and not message.get("more_body")
+            await self.send(message)
+
+    async def end(self) -> None:
+        """Where it was cut."""
+        if not self._has_begun:
+            await self.say({"type": "http.response.start", "status": 200, "headers": [_JSON]})
+        await self.say({"type": "http.response.body", "body": b"", "more_body": False})
+
     def cut(self) -> None:
         """It ends, at once."""
         self.is_cut = True
@@ -129,9 +146,9 @@ class Stream:
     async def pass_on(self, message: Message) -> None:
         """What the gateway sends."""
         if message["type"] != "http.response.body":
-            await self.send(message)
+            await self.say(message)
             for line in self.initial:
-                await self.teller.tell(self, line, self.send)
+                await self.teller.tell(self, line, self.say)
             return
         async with self._lock:
             *lines, self._rest = (self._rest + message.get("body", b"")).split(b"\n")
@@ -140,7 +157,7 @@ class Stream:
             if not message.get("more_body"):
                 if self._pump is not None:
                     await self._pump
-                await self.send({"type": "http.response.body", "body": self._rest, "more_body": False})
+                await self.say({"type": "http.response.body", "body": self._rest, "more_body": False})
 
     async def _pass(self, line: bytes) -> None:
         event = self.parsed(line)
@@ -162,7 +179,7 @@ class Stream:
             line = merged
         late_s = self.teller.late_s(self.controller, self.resource)
         if not late_s and (self._pump is None or self._pump.done()):
-            await self.teller.tell(self, line, self.send)
+            await self.teller.tell(self, line, self.say)
             return
         self._late.append((self.teller.now_ns() + round(late_s * SECOND_NS), line))
         if self._pump is None or self._pump.done():
@@ -183,7 +200,7 @@ class Stream:
             while self._late:
                 due_ns, line = self._late[0]
                 await self.teller.sleep(max(0, due_ns - self.teller.now_ns()) / SECOND_NS)
-                await self.teller.tell(self, line, self.send)
+                await self.teller.tell(self, line, self.say)
                 self._late.popleft()
 
     async def flush(self) -> None:
@@ -196,7 +213,7 @@ class Stream:
         held, self._held = self._held, []
         self.view = None
         for line in held:
-            await self.teller.tell(self, line, self.send)
+            await self.teller.tell(self, line, self.say)
 
     def parsed(self, line: bytes) -> Event | None:
         """None: it is no event of an object."""

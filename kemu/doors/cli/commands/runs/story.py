@@ -25,7 +25,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--pod", default="", metavar="NAME", help="what happened to this pod, or made room for it")
     parser.add_argument("--node", default="", metavar="NAME", help="what happened on this node")
     parser.add_argument("--workload", default="", metavar="NAME", help="of the pods of this workload or controller")
-    parser.add_argument("--object", default="", metavar="KIND/NAME", help="what happened to this custom object")
+    parser.add_argument("--object", default="", metavar="KIND/NAME", help="what became of this object")
     parser.add_argument("--kind", action="append", default=[], metavar="KIND", help="such as preempted; repeatable")
     parser.add_argument("--from", dest="from_ns", type=_time, default=0, metavar="TIME", help="not earlier, as 1m30s")
     parser.add_argument("--to", dest="until_ns", type=_time, default=1 << 62, metavar="TIME", help="not later")
