@@ -9,6 +9,7 @@ import sys
 from tests.conformance.generators import (
     autoscaling,
     clusters,
+    devices,
     elections,
     jobs,
     kubelet,
@@ -36,6 +37,7 @@ GENERATORS = {
     **dict.fromkeys(jobs.FAMILIES, jobs.case),
     **dict.fromkeys(workloads.FAMILIES, workloads.case),
     **dict.fromkeys(volumes.FAMILIES, volumes.case),
+    **dict.fromkeys(devices.FAMILIES, devices.case),
     **dict.fromkeys(tables.FAMILIES, tables.case),
     **dict.fromkeys(writes.FAMILIES, writes.case),
     **dict.fromkeys(patches.FAMILIES, patches.case),

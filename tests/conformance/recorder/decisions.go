@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 	"k8s.io/kubernetes/pkg/scheduler/util"
@@ -129,6 +130,7 @@ func (s *still) decide(asked *question, given *config.KubeSchedulerConfiguration
 	}
 	found := &decision{ID: asked.ID, Feasible: []string{}, Rejected: map[string]rejection{}}
 	state := framework.NewCycleState()
+	s.state = state
 	result, status, plugins := s.first.RunPreFilterPlugins(s.ctx, state, pod)
 	if !status.IsSuccess() && !status.IsRejected() {
 		return found, s.broken(found, pod)
@@ -201,7 +203,10 @@ func (s *still) score(found *decision, state fwk.CycleState, pod *v1.Pod, feasib
 	for _, node := range scored {
 		plugins := map[string]int64{}
 		for _, one := range node.Scores {
-			if one.Name != "DynamicResources" && one.Name != "VolumeBinding" {
+			if one.Name == dynamicresources.Name && one.Score == 0 {
+				continue // of all pods without claims
+			}
+			if one.Name != "VolumeBinding" {
 				plugins[one.Name] = one.Score
 			}
 		}
