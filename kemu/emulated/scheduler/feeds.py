@@ -289,6 +289,43 @@ def storage_feeds(cluster: Cluster, queue: SchedulingQueue) -> dict[str, Storage
     }
 
 
+def device_feeds(cluster: Cluster, queue: SchedulingQueue) -> dict[str, StorageFeed]:
+    """The feeds of claims, slices and classes of devices, by plural. A claim causes its events when the assume cache
+    takes it, whoever has changed it."""
+    devices = cluster.devices
+    assert devices is not None
+
+    def claim_changed(old: Any, new: Any) -> None:
+        if old is None:
+            queue.move(Event.RESOURCE_CLAIM_ADD, None, new)
+        elif new is not None:
+            queue.move(Event.RESOURCE_CLAIM_UPDATE, old, new)
+
+    devices.on_claim = claim_changed
+
+    def claim(obj: Any, is_there: bool) -> None:
+        if is_there:
+            devices.set_claim(obj)
+        else:
+            devices.remove_claim(obj)
+
+    def device_class(obj: Any, is_there: bool) -> None:
+        if is_there:
+            devices.set_class(obj)
+        else:
+            devices.remove_class(obj)
+
+    def device_slice(obj: Any, is_there: bool) -> None:
+        devices.set_slice(obj, is_there=is_there)
+
+    feed = StorageFeed
+    return {
+        "deviceclasses": feed(queue, device_class, Event.DEVICE_CLASS_ADD, Event.DEVICE_CLASS_UPDATE),
+        "resourceslices": feed(queue, device_slice, Event.RESOURCE_SLICE_ADD, Event.RESOURCE_SLICE_UPDATE),
+        "resourceclaims": feed(queue, claim),
+    }
+
+
 def lookup_feeds(cluster: Cluster) -> dict[str, ObjectFeed]:
     """The feeds of all kinds that are only looked up, by plural."""
 

@@ -254,7 +254,7 @@ class _Maker:
             spec: Json = {"selectors": selectors} if selectors else {}
             if self.chance(0.2):
                 spec["config"] = [{"opaque": {"driver": GPU, "parameters": {"kind": "Class", "of": name}}}]
-            if self.extended and self.chance(0.6):
+            if self.extended and self.chance(0.7 if name == "gpu" else 0.1):
                 spec["extendedResourceName"] = EXTENDED
             created = f"2000-01-01T00:00:0{self.rng.randrange(3)}Z"
             found.append({"metadata": {**meta(name), "creationTimestamp": created}, "spec": spec})
@@ -439,8 +439,8 @@ class _Maker:
                 if self.chance(0.3):
                     one["restartPolicy"] = "Always"
         for one in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ())):
-            while self.chance(0.55):
-                name, amount = rng.choice(names), rng.choice(("1", "1", "2", "3"))
+            while self.chance(0.5):
+                name, amount = rng.choice(names), rng.choice(("1", "1", "1", "2"))
                 one["resources"]["requests"][name] = amount
                 one["resources"].setdefault("limits", {})[name] = amount
 
