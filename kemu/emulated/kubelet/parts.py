@@ -60,7 +60,8 @@ class Parts:
         up_since_ns: int,
         drivers: Drivers | None = None,
     ) -> None:
-        """``config``: of the actor. ``drivers``: of its devices; None: no pod of this cluster can claim any. ``up_since_ns``: when the kubelet started. ``fresh_node`` and ``on_preempted``: see
+        """``config``: of the actor. ``drivers``: of its devices; None: no pod of this cluster can claim any.
+        ``up_since_ns``: when the kubelet started. ``fresh_node`` and ``on_preempted``: see
         :class:`kemu.emulated.kubelet.admission.arrivals.Arrivals`."""
         self._node = node
         varied, wanted = variants.active(config), node.wanted()

@@ -72,8 +72,8 @@ class PodWorkers:
         """``admission`` makes what admits pods; ``pressures`` what is told of all that may change the node's usage.
         ``up_since_ns``: when the kubelet started; 0: before the run. ``recorder`` writes event objects about containers
         that are killed; ``boxes`` tell addresses and IDs, ``events`` the usual life of containers: None where only a
-        scheduler looks on. ``volumes`` mounts those of pods; None: there are none in this cluster; ``devices`` likewise. ``programs``: see
-        :class:`kemu.emulated.kubelet.sync.starts.Starts`."""
+        scheduler looks on. ``volumes`` mounts those of pods; None: there are none in this cluster; ``devices``
+        likewise. ``programs``: see :class:`kemu.emulated.kubelet.sync.starts.Starts`."""
         self.usage = predicates.NodeClaims()
         self.arrivals = admission(self.usage, self)
         self.by_uid: dict[str, Worker] = {}

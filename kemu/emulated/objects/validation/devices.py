@@ -148,10 +148,10 @@ def _check_allocation(
     allocation: resource_v1_pb2.AllocationResult, requests: frozenset[str], found: list[Cause]
 ) -> None:
     """``validateAllocationResult``."""
-    results = allocation.devices.results
+    results = list(allocation.devices.results)
     if len(results) > _MOST_RESULTS:
         found.append(too_many("status.allocation.devices.results", len(results), _MOST_RESULTS))
-        results = results[:0]
+        results = []
     for index, result in enumerate(results):
         path = f"status.allocation.devices.results[{index}]"
         _check_request_name(result.request, f"{path}.request", requests, found)
