@@ -186,6 +186,8 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
     }
     if scenario.storage is not None:
         config["storage"] = plain(scenario.storage.drivers)
+    if scenario.devices:
+        config["devices"] = list(node.devices)
     if scenario.references is not None:
         config["references"] = plain(scenario.references)
     return _spec(scenario, f"kubelet/{node.name}", KUBELET_FACTORY, config)
@@ -222,6 +224,8 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
                 continue
             if scenario.storage is not None:
                 config["storage"] = True
+            if scenario.devices:
+                config["devices"] = True
             config |= {
                 "policy": dict(scheduler.policy),
                 "timing": dict(scenario.timing),
@@ -295,7 +299,10 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
             ]
         if name == controller_keys.CLUSTER_AUTOSCALER:
             config |= _autoscaler(scenario)
-        if name in controller_keys.OF_VOLUMES or scenario.event_objects != recorders.NOTABLE:
+        if (
+            name in (*controller_keys.OF_VOLUMES, *controller_keys.OF_DEVICES)
+            or scenario.event_objects != recorders.NOTABLE
+        ):
             config["events"] = scenario.event_objects
         if name == controller_keys.CSI_DRIVERS:
             config["drivers"] = plain(scenario.storage.drivers) if scenario.storage else {}

@@ -8,7 +8,15 @@ from kemu.emulated.objects import cron_expressions, names, selectors
 from kemu.emulated.objects.defaulting import batch as defaulting
 from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.validation import checks
-from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, invalid, not_supported, required, too_long
+from kemu.emulated.objects.validation.causes import (
+    IMMUTABLE,
+    duplicate,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+)
 from kemu.emulated.objects.validation.metadata import check_label_selector
 from kemu.emulated.objects.validation.pod_specs import templates
 from kemu.emulated.objects.validation.rules import Rules
@@ -167,7 +175,7 @@ def _check_indexed(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cause]) ->
 def _check_failure_policy(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cause]) -> None:
     rules = spec.podFailurePolicy.rules
     if len(rules) > 20:
-        found.append(_too_many(f"{path}.rules", len(rules), 20))
+        found.append(too_many(f"{path}.rules", len(rules), 20))
     containers = {one.name for one in (*spec.template.spec.containers, *spec.template.spec.initContainers)}
     for index, rule in enumerate(rules):
         here = f"{path}.rules[{index}]"
@@ -179,7 +187,7 @@ def _check_failure_policy(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cau
             found.extend(invalid(f"{place}.type", pattern.type, one) for one in names.label_key(pattern.type))
             _check_choice(pattern.status, f"{place}.status", _STATUSES, found)
         if len(rule.onPodConditions) > 20:
-            found.append(_too_many(f"{here}.onPodConditions", len(rule.onPodConditions), 20))
+            found.append(too_many(f"{here}.onPodConditions", len(rule.onPodConditions), 20))
         if rule.HasField("onExitCodes") == bool(rule.onPodConditions):
             what = "both OnExitCodes and OnPodConditions is not supported"
             if not rule.onPodConditions:
@@ -205,7 +213,7 @@ def _check_exit_codes(
     if not values:
         found.append(invalid(f"{path}.values", None, "at least one value is required"))
     elif len(values) > 255:
-        found.append(_too_many(f"{path}.values", len(values), 255))
+        found.append(too_many(f"{path}.values", len(values), 255))
     for index, value in enumerate(values):
         here = f"{path}.values[{index}]"
         if codes.operator == "In" and value == 0:
@@ -222,7 +230,7 @@ def _check_success_policy(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cau
         what = "at least one rules must be specified when the successPolicy is specified"
         found.append(required(f"{path}.rules", what))
     if len(rules) > 20:
-        found.append(_too_many(f"{path}.rules", len(rules), 20))
+        found.append(too_many(f"{path}.rules", len(rules), 20))
     for index, rule in enumerate(rules):
         here = f"{path}.rules[{index}]"
         has_indexes, has_count = rule.HasField("succeededIndexes"), rule.HasField("succeededCount")
@@ -288,10 +296,6 @@ def _check_choice(value: str, path: str, choices: checks.Choices, found: list[Ca
     else:
         listed = " ".join(f'"{one}"' for one in (go_types.values(choices) if isinstance(choices, str) else choices))
         found.append(required(path, f"valid values: [{listed}]"))
-
-
-def _too_many(path: str, count: int, most: int) -> Cause:
-    return Cause(path, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
 
 
 def _without_value(path: str, detail: str) -> Cause:
