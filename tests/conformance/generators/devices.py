@@ -315,7 +315,14 @@ class _Maker:
         constraints = []
         while self.chance(0.5 if self.searches else 0.15):
             attribute = rng.choice(
-                (f"{GPU}/model", f"{GPU}/numa", "common.example.com/root", f"{GPU}/version", f"{GPU}/healthy", f"{GPU}/x")
+                (
+                    f"{GPU}/model",
+                    f"{GPU}/numa",
+                    "common.example.com/root",
+                    f"{GPU}/version",
+                    f"{GPU}/healthy",
+                    f"{GPU}/x",
+                )
                 if self.chance(0.1)
                 else (f"{GPU}/model", f"{GPU}/numa", "common.example.com/root")
             )
@@ -402,8 +409,9 @@ class _Maker:
                 self.allocate(claim)
                 if self.chance(0.4):
                     users = [("asked", "uid-asked"), ("other", "uid-other-pod")]
+                    chosen = rng.sample(users, rng.choice((1, 1, 2)))
                     claim["status"]["reservedFor"] = [
-                        {"resource": "pods", "name": name, "uid": uid} for name, uid in rng.sample(users, rng.choice((1, 1, 2)))
+                        {"resource": "pods", "name": name, "uid": uid} for name, uid in chosen
                     ]  # fmt: skip
                 devices = self.statuses(claim)
                 if devices:
@@ -478,8 +486,8 @@ class _Maker:
         if self.chance(0.2):
             pod["spec"]["priority"] = 10
             for number in range(rng.randrange(1, 3)):
-                spec = {"nodeName": rng.choice(self.names), "priority": rng.choice((0, 20)),
-                        "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1500m"}}}]}  # fmt: skip
+                container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1500m"}}}
+                spec = {"nodeName": rng.choice(self.names), "priority": rng.choice((0, 20)), "containers": [container]}
                 pods.append({"metadata": meta(f"p{number}", namespace="default"), "spec": spec,
                              "status": {"phase": "Running", "startTime": "2000-01-01T00:00:00Z"}})  # fmt: skip
         made: Json = {
@@ -501,8 +509,9 @@ class _Maker:
             if not claim["metadata"]["name"].startswith("claim-") or self.chance(0.3):
                 continue
             for at_s in sorted(rng.sample((1.2, 7.3, 30.4, 200.1, 640.0), rng.choice((1, 2)))):
-                conditions = [{"type": ATTACHED if self.chance(0.8) else f"{NIC}/failed", "status": "True", "reason": "Tried",
-                               "message": "it was tried", "lastTransitionTime": "2000-01-01T00:00:00Z"}]  # fmt: skip
+                kind = ATTACHED if self.chance(0.8) else f"{NIC}/failed"
+                conditions = [{"type": kind, "status": "True", "reason": "Tried", "message": "it was tried",
+                               "lastTransitionTime": "2000-01-01T00:00:00Z"}]  # fmt: skip
                 devices = [
                     {"driver": one["spec"]["driver"], "pool": one["spec"]["pool"]["name"], "device": device["name"],
                      "conditions": conditions}

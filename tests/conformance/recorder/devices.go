@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	repetitionsOfDevices = 4
+	repetitionsOfDevices = 12
 	untilSeen            = time.Second
 	longestPreBind       = 700 * time.Second
 )
@@ -141,6 +141,9 @@ func decideDevices(parent context.Context, asked *question) (*devicesDecision, e
 		return nil, err
 	}
 	if found.decision, err = s.decide(asked, given); err != nil {
+		if strings.HasPrefix(err.Error(), "running ") {
+			return nil, ambiguous{0} // the plugin fails on a node about which only the dry run of preemption asks it
+		}
 		return nil, err
 	}
 	time.Sleep(untilSeen)

@@ -105,9 +105,7 @@ _Outcome = bool | Literal["too many"]
 class _Search:
     """One node."""
 
-    def __init__(
-        self, allocator: Allocator, node: NodeInfo, claims: Sequence[resource_v1_pb2.ResourceClaim]
-    ) -> None:
+    def __init__(self, allocator: Allocator, node: NodeInfo, claims: Sequence[resource_v1_pb2.ResourceClaim]) -> None:
         self._allocator = allocator
         self._allocated = allocator.allocated
         self._node = node

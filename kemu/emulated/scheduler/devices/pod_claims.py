@@ -174,12 +174,16 @@ class PodClaims:
             if special is None and not self.of_user:
                 return None
         unavailable = [
-            place for place, claim in enumerate(self.claims) if not self._is_usable(place, claim, node, now_ns, timeout_s)
+            place
+            for place, claim in enumerate(self.claims)
+            if not self._is_usable(place, claim, node, now_ns, timeout_s)
         ]
         plans: list[Plan] = []
         if self._allocator is not None:
             last = self.of_user
-            wanted = [special if place == last and special is not None else claim for place, claim in self.unallocated()]
+            wanted = [
+                special if place == last and special is not None else claim for place, claim in self.unallocated()
+            ]
             try:
                 found = self._allocator.allocate(node, wanted)
             except AllocationError as error:

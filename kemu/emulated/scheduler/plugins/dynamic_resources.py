@@ -15,7 +15,6 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.columns import IntArray
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.cache.pods import PodInfo

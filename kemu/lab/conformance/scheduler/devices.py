@@ -32,6 +32,7 @@ from kemu.runtime.sim.simulation import SimRuntime
 
 Json = dict[str, Any]
 _STEP_S = 1.0
+_LATE_NS = 1_000_000
 _OWN = ("preEnqueue", "allocations", "bound", "written")
 """What a decision about other pods does not have."""
 _FROM_CALLER = re.compile(r'"(shareID|allocationTimestamp)": ?"[^"]*"')
@@ -62,6 +63,7 @@ class _World:
         self.pod = convert.from_json(core_v1_pb2.Pod, case["pod"])
         self.told: Any = None
         self._versions = 0
+        self.is_set_up = False
         cluster = self.cluster = decisions.cluster_of(case)
         devices = self.devices = cluster.devices = Devices()
         for data in case.get("deviceClasses", ()):
@@ -83,6 +85,7 @@ class _World:
         self.decider = Asked(profile, cluster, env.random, percentage_of_nodes=100)
         self.plugin = cast(DynamicResources, profile.plugins["DynamicResources"])
         self.before = dict(self.claims)
+        self.is_set_up = True
 
     async def play(self) -> None:
         await self.clock.sleep(_STEP_S)
@@ -104,7 +107,9 @@ class _World:
         cycle = made.filtering.cycle
         state = cycle.data["DynamicResources"]
         if isinstance(state, PodClaims):
-            self.found["allocations"] = {node: self._plan(state, node) for node in self.found["feasible"] if node in state.by_node}
+            self.found["allocations"] = {
+                node: self._plan(state, node) for node in self.found["feasible"] if node in state.by_node
+            }
         best = self.found["best"] if "best" in self.found else self.found["feasible"]
         await self._bind(cycle, best[0])
 
@@ -160,7 +165,10 @@ class _World:
         for key, claim in self.claims.items():
             if self.before.get(key) is claim:
                 continue
-            one: Json = {"status": convert.to_json(claim).get("status", {}), "finalizers": list(claim.metadata.finalizers)}
+            one: Json = {
+                "status": convert.to_json(claim).get("status", {}),
+                "finalizers": list(claim.metadata.finalizers),
+            }
             if key not in self.before:
                 data = convert.to_json(claim)
                 one["spec"], one["annotations"] = data["spec"], data["metadata"]["annotations"]
@@ -179,7 +187,11 @@ class _World:
         claim.metadata.resourceVersion = str(self._versions)
         key = meta.namespaced_name(claim)
         self.claims[key] = claim
-        self.devices.set_claim(claim)
+        if self.is_set_up and key not in self.devices.claims:
+            # The watch shows a new claim when PreBind has looked for it already.
+            self.clock.call_at_ns(self.clock.now_ns() + _LATE_NS, self.devices.set_claim, claim)
+        else:
+            self.devices.set_claim(claim)
         return claim
 
     def _changed(self, claim: Claim) -> Claim:
@@ -257,14 +269,17 @@ def agrees(expect: Json, answered: Json) -> list[str]:
 
 
 def _plain(data: Any) -> Any:
-    text = _FROM_CALLER.sub(r'"\1":"given"', json.dumps(data))
-    return _without_empty(json.loads(text))
+    """The recorder's plugin adds the time to the allocations that it planned."""
+    text = _FROM_CALLER.sub(
+        lambda found: f'"{found[1]}":"{"" if found[1] == "allocationTimestamp" else "given"}"', json.dumps(data)
+    )
+    return _without_empty(json.loads(text)) or {}
 
 
 def _without_empty(data: Any) -> Any:
     """Without fields that say nothing; null says that a claim is gone."""
     if isinstance(data, dict):
-        kept = {key: _without_empty(value) for key, value in data.items()}
+        kept = {key: _without_empty(value) for key, value in data.items() if key != "requests" or value is not None}
         return {key: value for key, value in kept.items() if value not in ({}, [], "") and value is not False}
     return [_without_empty(one) for one in data] if isinstance(data, list) else data
 
