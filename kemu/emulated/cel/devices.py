@@ -1,15 +1,15 @@
 """The environment of selectors of devices (DRA): the variable ``device``, as Kubernetes 1.36 declares it by default.
 
-``device.driver`` is a text, ``device.allowMultipleAllocations`` a bool; ``device.attributes`` and ``device.capacity`` are
-maps by domain, then by name. A domain that a device has no attributes of is an empty map when it is looked up, yet
+``device.driver`` is a text, ``device.allowMultipleAllocations`` a bool; ``device.attributes`` and ``device.capacity``
+are maps by domain, then by name. A domain that a device has no attributes of is an empty map when it is looked up, yet
 ``in`` does not find it. Lists of attribute values are unknown, as DRAListTypeAttributes is off.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from kemu.emulated.cel import types
 from kemu.emulated.cel.environments import Environment, Program
@@ -65,7 +65,7 @@ class ByDomain(MapLike):
     def __len__(self) -> int:
         return len(self.entries)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Value]:
         return iter(self.entries)
 
     def find(self, key: Value) -> tuple[Value, bool]:

@@ -8,8 +8,8 @@
 the experiment switches (:mod:`kemu.emulated.scheduler.experiments.switches`), ``bugs`` names of
 :mod:`kemu.emulated.variants`, ``timing`` the cost model (:mod:`kemu.emulated.scheduler.configuration.timings`),
 ``events`` which Event objects it writes (:data:`kemu.emulated.client.recorders.LEVELS`), ``storage`` and
-``devices`` whether there are volumes, and claims of devices, to watch. It serves the pods whose ``schedulerName`` is one of its profiles', by default ``name``. Replicas of
-one name race, unless ``config`` asks for a leader election.
+``devices`` whether there are volumes, and claims of devices, to watch. It serves the pods whose ``schedulerName`` is
+one of its profiles', by default ``name``. Replicas of one name race, unless ``config`` asks for a leader election.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
-from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2, resource_v1_pb2
 
 DeviceID = tuple[str, str, str]
 """Driver, pool, device."""
@@ -24,8 +24,7 @@ class Amount(NamedTuple):
         return str(self.quantity)
 
 
-def amount(quantity: Any) -> Amount:
-    """``quantity``: ``meta.v1.Quantity``."""
+def amount(quantity: meta_v1_pb2.Quantity) -> Amount:
     parsed = quantities.parse(quantity.string)
     return Amount(parsed.nano, parsed)
 

@@ -73,8 +73,8 @@ class PodClaims:
     """``stateData``. Claims are replaced as they are written."""
 
     __slots__ = (
-        "_allocator", "_amounts", "_devices", "_selectors", "_statuses", "_verdicts", "allocations", "by_node", "claims",
-        "in_memory_uid", "of_user", "pod", "unavailable",
+        "_allocator", "_amounts", "_devices", "_selectors", "_statuses", "_verdicts", "allocations", "by_node",
+        "claims", "in_memory_uid", "of_user", "pod", "unavailable",
     )  # fmt: skip
 
     def __init__(self, pod: core_v1_pb2.Pod, devices: Devices, of_user: list[Claim], special: Claim | None) -> None:

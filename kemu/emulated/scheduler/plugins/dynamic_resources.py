@@ -3,14 +3,15 @@ before it is bound.
 
 The decisions are those of :mod:`kemu.emulated.scheduler.devices`, which is imported for the first pod with claims. In a
 cluster without devices the plugin rejects no node and claims nothing, but its PostFilter is asked before
-DefaultPreemption and adds its word to the message; where PreFilter ended before it was asked, it finds no state and ends
-PostFilter with an error.
+DefaultPreemption and adds its word to the message; where PreFilter ended before it was asked, it finds no state and
+ends PostFilter with an error.
 
 Filter has no timeout (DRASchedulerFilterTimeout), as a search takes no virtual time.
 """
 
 from __future__ import annotations
 
+import functools
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -141,20 +142,20 @@ class DynamicResources(
             claim = claims.claims[place]
             users = claim.status.reservedFor
             if not users or (len(users) == 1 and users[0].uid == uid):
-                binder = self._binder()
-                return PostFilterResult(
-                    message="deallocation of ResourceClaim completed", write=lambda: binder.deallocate(claim)
-                )
+                deallocate = functools.partial(self._binder().deallocate, claim)
+                return PostFilterResult(message="deallocation of ResourceClaim completed", write=deallocate)
         if is_written and special is not None:
-            binder, written = self._binder(), special
-            return PostFilterResult(message="deletion of ResourceClaim completed", write=lambda: binder.delete(written))
+            delete = functools.partial(self._binder().delete, special)
+            return PostFilterResult(message="deletion of ResourceClaim completed", write=delete)
         return PostFilterResult(message="still not schedulable")
 
     def _binder(self) -> Binder:
         from kemu.emulated.scheduler.devices.binding import Binder
 
         handle = self.handle
-        assert self._devices is not None and handle.api is not None and handle.clock is not None
+        assert self._devices is not None
+        assert handle.api is not None
+        assert handle.clock is not None
         return Binder(self._devices, handle.api, handle.clock, self._timeout_s)
 
     # Score ----------------------------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ INERT: dict[str, tuple[str, ...]] = {
     "VolumeBinding": ("preScore", "score"),
     "NodeDeclaredFeatures": ("preFilter", "filter"),
 }
-"""Extension points at which plugins of kube-scheduler may be named although they do nothing there: storage is not scored
-(StorageCapacityScoring is off)."""
+"""Extension points at which plugins of kube-scheduler may be named although they do nothing there: storage is not
+scored (StorageCapacityScoring is off)."""
 
 REGISTRY = Registry(IN_TREE, DEFAULT_WEIGHTS, INERT)

@@ -103,7 +103,8 @@ class _World:
             self.found["written"] = written
         if not self.found["feasible"]:
             return
-        assert made is not None and made.filtering is not None
+        assert made is not None
+        assert made.filtering is not None
         cycle = made.filtering.cycle
         state = cycle.data["DynamicResources"]
         if isinstance(state, PodClaims):
