@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from kemu.emulated.cel import types
-from kemu.emulated.cel.environments import Environment, Program
+from kemu.emulated.cel.environments import Environment, Library, Program
 from kemu.emulated.cel.errors import CompileError, EvaluationError
 from kemu.emulated.cel.libraries import quantities, semvers
 from kemu.emulated.cel.values import Error, MapLike, Value, equal, type_name
@@ -39,7 +39,8 @@ DEVICE: Final = types.object_of(
 )
 """The type of ``device``; estimates of costs begin at it (``Program.estimate(DEVICE)``)."""
 
-_ENVIRONMENT = Environment({"device": DEVICE}, libraries=("bindings",))
+_LIBRARIES: Final[tuple[Library, ...]] = ("bindings",)
+_ENVIRONMENT = Environment({"device": DEVICE}, libraries=_LIBRARIES)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -6,7 +6,8 @@ the assume cache until the watch shows it.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable
+from typing import Any, Literal, Protocol
 
 from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.devices import pod_claims
@@ -23,6 +24,22 @@ _POLL_S = 5.0
 _CACHE_POLL_S, _CACHE_LIMIT_S = 1.0, 120
 
 
+class ClaimsApi(Api, Protocol):
+    """What the API has to offer for claims, too."""
+
+    async def update_status(self, obj: Claim) -> Claim:
+        """Like ``update``, of the status alone."""
+        ...
+
+    def create(self, obj: Claim) -> Awaitable[Claim]:
+        """Returns the object as it is now."""
+        ...
+
+    async def get(self, resource: Literal["resourceclaims"], name: str, namespace: str = "") -> Claim:
+        """Raises NotFound."""
+        ...
+
+
 class BindingError(Exception):
     """PreBind failed."""
 
@@ -30,7 +47,7 @@ class BindingError(Exception):
 class Binder:
     """Writes for one scheduler."""
 
-    def __init__(self, devices: Devices, api: Api, clock: Clock, timeout_s: float) -> None:
+    def __init__(self, devices: Devices, api: ClaimsApi, clock: Clock, timeout_s: float) -> None:
         self._devices = devices
         self._api = api
         self._clock = clock
@@ -124,8 +141,7 @@ class Binder:
                     claim = await self._api.get("resourceclaims", claim.metadata.name, claim.metadata.namespace)
                 except ApiError as error:
                     raise BindingError(f"get updated claim {key} after conflict: {error.message}") from None
-            now = Claim()
-            now.CopyFrom(claim)
+            now = _copy(claim)
             if now.metadata.HasField("deletionTimestamp"):
                 raise BindingError(f"claim {key} got deleted in the meantime")
             if allocation is not None:
@@ -134,7 +150,7 @@ class Binder:
                 if FINALIZER not in now.metadata.finalizers:
                     now.metadata.finalizers.append(FINALIZER)
                     try:
-                        now = await self._api.update(now)
+                        now = _copy(await self._api.update(now))
                     except Conflict as error:
                         if attempt + 1 < _RETRIES:
                             continue
@@ -187,8 +203,7 @@ class Binder:
 
     async def deallocate(self, claim: Claim) -> str:
         """Take an allocation back that cannot be used. Returns what went wrong."""
-        now = Claim()
-        now.CopyFrom(claim)
+        now = _copy(claim)
         now.ClearField("status")
         try:
             await self._api.update_status(now)
@@ -201,8 +216,7 @@ class Binder:
         name, namespace = claim.metadata.name, claim.metadata.namespace
         try:
             for attempt in range(_RETRIES):
-                now = Claim()
-                now.CopyFrom(claim if not attempt else await self._api.get("resourceclaims", name, namespace))
+                now = _copy(claim if not attempt else await self._api.get("resourceclaims", name, namespace))
                 kept = [one for one in now.metadata.finalizers if one != FINALIZER]
                 del now.metadata.finalizers[:]
                 now.metadata.finalizers.extend(kept)
@@ -229,3 +243,10 @@ class Binder:
             )
         except (ApiError, NotFound):
             return  # the next attempt sees it again
+
+
+def _copy(claim: Claim) -> Claim:
+    """What the API answers may be in the stores of others, too."""
+    made = Claim()
+    made.CopyFrom(claim)
+    return made

@@ -33,7 +33,7 @@ schedulable that the plugin rejected.
 from __future__ import annotations
 
 import enum
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -104,18 +104,6 @@ class Api(Protocol):
 
     async def update(self, obj: KubernetesObject) -> Any:
         """Replaces an object that is still as it was read (Conflict). Returns it as it is now."""
-        ...
-
-    async def update_status(self, obj: KubernetesObject) -> Any:
-        """Like ``update``, of the status alone."""
-        ...
-
-    def create(self, obj: KubernetesObject) -> Awaitable[Any]:
-        """Returns the object as it is now."""
-        ...
-
-    async def get(self, resource: Any, name: str, namespace: str = "") -> Any:
-        """Raises NotFound."""
         ...
 
 
@@ -209,7 +197,7 @@ class Plugin(user_code.Callee):
     name: ClassVar[str] = ""
     is_foreign: ClassVar[bool] = False
     """It does not come with kemu, so its answers are checked."""
-    is_idle: ClassVar[bool] = False
+    is_idle = False
     """There is nothing in this cluster for which it would act at PreEnqueue, Score, Reserve or PreBind."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

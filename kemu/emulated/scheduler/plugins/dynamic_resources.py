@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kemu.emulated.scheduler.cache.columns import IntArray
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
@@ -62,10 +62,7 @@ class DynamicResources(
         super().__init__(args, handle)
         self._timeout_s = float(args.get("bindingTimeout") or BINDING_TIMEOUT_S)
         self._devices: Devices | None = handle.cluster.devices
-
-    @property
-    def is_idle(self) -> bool:
-        return self._devices is None
+        self.is_idle = self._devices is None
 
     # PreEnqueue, PreFilter ------------------------------------------------------------------------------------------
 
@@ -150,13 +147,13 @@ class DynamicResources(
         return PostFilterResult(message="still not schedulable")
 
     def _binder(self) -> Binder:
-        from kemu.emulated.scheduler.devices.binding import Binder
+        from kemu.emulated.scheduler.devices.binding import Binder, ClaimsApi
 
         handle = self.handle
         assert self._devices is not None
         assert handle.api is not None
         assert handle.clock is not None
-        return Binder(self._devices, handle.api, handle.clock, self._timeout_s)
+        return Binder(self._devices, cast(ClaimsApi, handle.api), handle.clock, self._timeout_s)
 
     # Score ----------------------------------------------------------------------------------------------------------
 
