@@ -103,12 +103,13 @@ func schedulerWith(
 
 // still is a scheduler whose loop does not run, with a cluster in its cache.
 type still struct {
-	ctx       context.Context
-	logger    klog.Logger
-	scheduler *scheduler.Scheduler
-	factory   informers.SharedInformerFactory
-	first     framework.Framework
-	state     fwk.CycleState // of the last cycle
+	ctx        context.Context
+	logger     klog.Logger
+	hasDevices bool
+	scheduler  *scheduler.Scheduler
+	factory    informers.SharedInformerFactory
+	first      framework.Framework
+	state      fwk.CycleState // of the last cycle
 }
 
 // stillScheduler puts the cluster of a question into cache, nominator and listers.
@@ -125,7 +126,10 @@ func stillSchedulerOf(
 	if err != nil {
 		return nil, err
 	}
-	s := &still{ctx, klog.FromContext(ctx), made, factory, made.Profiles[given.Profiles[0].SchedulerName], nil}
+	s := &still{
+		ctx: ctx, logger: klog.FromContext(ctx), scheduler: made, factory: factory,
+		first: made.Profiles[given.Profiles[0].SchedulerName], hasDevices: len(asked.DeviceClasses) > 0,
+	}
 	for _, node := range asked.Nodes {
 		s.scheduler.Cache.AddNode(s.logger, node)
 	}

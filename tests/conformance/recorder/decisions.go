@@ -259,7 +259,15 @@ func (s *still) fail(found *decision, pod *v1.Pod, given *config.KubeSchedulerCo
 	if !s.first.HasPostFilterPlugins() {
 		return nil
 	}
-	if found.Preemption, err = s.preempt(state, pod, given, unfit); err != nil {
+	apart := state
+	if s.hasDevices {
+		// What Filter says of further nodes in the dry run would be news for PostFilter.
+		apart = framework.NewCycleState()
+		if _, err = s.scheduler.SchedulePod(s.ctx, s.first, apart, queued); !errors.As(err, &unfit) {
+			return fmt.Errorf("the scheduler fails once, and then says: %v", err)
+		}
+	}
+	if found.Preemption, err = s.preempt(apart, pod, given, unfit); err != nil {
 		return err
 	}
 	_, status := s.first.RunPostFilterPlugins(s.ctx, state, pod, unfit.Diagnosis.NodeToStatus)

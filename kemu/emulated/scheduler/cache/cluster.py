@@ -16,7 +16,7 @@ import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from sys import intern
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -35,9 +35,6 @@ from kemu.emulated.scheduler.cache.terms import PodSelector
 from kemu.emulated.scheduler.cache.updates import PodUpdate
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
-
-if TYPE_CHECKING:
-    from kemu.emulated.scheduler.devices.trackers import Devices
 
 _FIRST_CAPACITY = 64
 _LABEL_LIMIT = 256
@@ -104,8 +101,9 @@ class Cluster:
         """Changes with ``services`` and ``owners``."""
 
         self.storage = Storage()
-        self.devices: Devices | None = None
-        """Claims, slices and classes of devices; None: there are none, and will not be any."""
+        self.devices: Any = None
+        """Claims, slices and classes of devices (:class:`kemu.emulated.scheduler.devices.trackers.Devices`); None:
+        there are none, and will not be any."""
         self.layout = 0
         """Changes when rows move."""
         self.node_changes = ChangeLog()
