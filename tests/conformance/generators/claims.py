@@ -39,7 +39,7 @@ class _Maker:
         self.rng = rng
         self.objects: list[Json] = []
         self.events: list[Json] = []
-        self.at_ms = 1000
+        self.at_ms = 1037  # no event comes in the instant of an eviction, which has whole seconds
         self.uids: dict[str, str] = {}
         self.made = 0
 
@@ -82,7 +82,8 @@ class _Maker:
         return {"resource": "pods", "name": pod, "uid": uid or self.uids[pod]}
 
     def claim(self, name: str, **status: Any) -> Json:
-        spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu", "count": 1}}]}}
+        exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+        spec = {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
         metadata = self.meta(name, **({"finalizers": [FINALIZER]} if "allocation" in status else {}))
         return {"metadata": metadata, "spec": spec, "status": status}
 

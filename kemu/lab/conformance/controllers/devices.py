@@ -164,6 +164,7 @@ class _Play:
             return
         if event["do"] == "patch":
             new = self._read(kind, merged(convert.to_json(old), event["patch"]))
+            new.metadata.ClearField("resourceVersion")
             await plane.change(old, lambda now: now.CopyFrom(new))
             return
         self._by_user.add(old.metadata.uid)
