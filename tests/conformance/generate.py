@@ -8,6 +8,7 @@ import sys
 
 from tests.conformance.generators import (
     autoscaling,
+    claims,
     clusters,
     devices,
     elections,
@@ -27,6 +28,7 @@ from tests.conformance.generators import (
 
 GENERATORS = {
     **dict.fromkeys(autoscaling.FAMILIES, autoscaling.case),
+    **dict.fromkeys(claims.FAMILIES, claims.case),
     **dict.fromkeys(quotas.FAMILIES, quotas.case),
     **dict.fromkeys(sequences.FAMILIES, sequences.case),
     **dict.fromkeys(timelines.FAMILIES, timelines.case),

@@ -145,7 +145,7 @@ class Drivers:
         """``NodePrepareResources``. Returns what is wrong."""
         await self._take(driver.prepare)
         for fault in self._failing.values():
-            if fault.random.random() < fault.parameters.get("share", 1.0):
+            if fault.random.random() < fault.parameters.get("failures", 1.0):
                 fault.hit("")
                 return f"driver {driver.name} cannot prepare claim {claim}"
         return ""
