@@ -8,7 +8,9 @@ import sys
 
 from tests.conformance.generators import (
     autoscaling,
+    claims,
     clusters,
+    devices,
     elections,
     jobs,
     kubelet,
@@ -26,6 +28,7 @@ from tests.conformance.generators import (
 
 GENERATORS = {
     **dict.fromkeys(autoscaling.FAMILIES, autoscaling.case),
+    **dict.fromkeys(claims.FAMILIES, claims.case),
     **dict.fromkeys(quotas.FAMILIES, quotas.case),
     **dict.fromkeys(sequences.FAMILIES, sequences.case),
     **dict.fromkeys(timelines.FAMILIES, timelines.case),
@@ -36,6 +39,7 @@ GENERATORS = {
     **dict.fromkeys(jobs.FAMILIES, jobs.case),
     **dict.fromkeys(workloads.FAMILIES, workloads.case),
     **dict.fromkeys(volumes.FAMILIES, volumes.case),
+    **dict.fromkeys(devices.FAMILIES, devices.case),
     **dict.fromkeys(tables.FAMILIES, tables.case),
     **dict.fromkeys(writes.FAMILIES, writes.case),
     **dict.fromkeys(patches.FAMILIES, patches.case),

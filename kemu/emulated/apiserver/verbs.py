@@ -48,9 +48,9 @@ MAX_BODY_BYTES = 3 * 1024 * 1024
 """Most body bytes of an object or a patch that a client sends, as in kube-apiserver (``MaxRequestBodyBytes``), and of
 all other fields of a request. etcd's own limit, half as large, applies to what is written."""
 
-_Give = api_pb2.CreateRequest | api_pb2.UpdateRequest | api_pb2.PatchRequest
+_Give = api_pb2.CreateRequest | api_pb2.UpdateRequest | api_pb2.UpdateStatusRequest | api_pb2.PatchRequest
 """With these, roles and bindings give rights away."""
-_BY_USER = escalations.KINDS | {certificates.KIND}
+_BY_USER = escalations.KINDS | {certificates.KIND, "resourceclaims"}
 """Kinds whose writes depend on more of the user than that it may write."""
 
 _LONGEST_LOGGED = 20_000
@@ -177,7 +177,7 @@ class Requests:
         asking = Asking(by, verb, request)
         was, node = ASKING.set(asking), requesters.NODE.set(requester)
         try:
-            if isinstance(request, _Give) and request.resource.resource in escalations.KINDS:
+            if isinstance(request, _Give) and request.resource.resource in _BY_USER:
                 answer: Answer | tuple[Entry, bool] = await self._give(verb, request, by, start_ns)
             else:
                 answer = await self._verbs[verb](request, by, start_ns)
@@ -202,10 +202,14 @@ class Requests:
         by: str,
         start_ns: int,
     ) -> Answer:
-        """A write of a role or a binding, or of a request for a certificate."""
+        """A write of a role or a binding, of a request for a certificate, or of a claim for devices."""
         authorizer = self.authorizer
         was = escalations.CHECK.set(escalations.check_of(authorizer, by))
-        asking = requesters.Asking(requesters.known(authorizer.user(by)), lambda asked: authorizer.allows(by, asked)[0])
+        asking = requesters.Asking(
+            requesters.known(authorizer.user(by)),
+            lambda asked: authorizer.allows(by, asked)[0],
+            attributes.VERBS[verb],
+        )
         before = requesters.ASKING.set(asking)
         try:
             answer = await self._verbs[verb](request, by, start_ns)

@@ -149,6 +149,11 @@ class MapLike:
         """The value of `key` (or an `Error`) and whether there is one."""
         raise NotImplementedError
 
+    def contains(self, key: Value) -> Value:
+        """``key in map``."""
+        found, present = self.find(key)
+        return found if type(found) is Error else present
+
     def equal(self, other: Value) -> Value:
         raise NotImplementedError
 

@@ -182,6 +182,18 @@ class Client:
         request.patch = data
         return await self._session.send(call, message, True, len(data))
 
+    async def apply(
+        self, resource: str, name: str, namespace: str, obj: Mapping[str, Any], manager: str, subresource: str = ""
+    ) -> KubernetesObject:
+        """Server-side apply of what ``obj`` states, as this field manager, who takes it over from others."""
+        message, data = resources.MESSAGES[resource], json.dumps(obj, separators=(",", ":")).encode()
+        call, request = self._patch_call(resource, name, namespace, subresource, "")
+        request.type = api_pb2.PatchRequest.APPLY
+        request.patch = data
+        request.force = True
+        request.options.field_manager = manager
+        return await self._session.send(call, message, True, len(data))
+
     def patch_message(
         self,
         message: type[M],

@@ -28,6 +28,7 @@ from typing import Any
 from kemu.emulated import variants
 from kemu.emulated.client import clients, informers, recorders, volume_drivers
 from kemu.emulated.kubelet import parts
+from kemu.emulated.kubelet.devices.drivers import Drivers
 from kemu.emulated.kubelet.node import boots, node_statuses
 from kemu.emulated.kubelet.pods import critical
 from kemu.emulated.kubelet.settings import kubelet_configurations
@@ -64,6 +65,9 @@ class Kubelet(variants.Varied):
         """When the latest piece of news is acted upon: news stay in order however long each takes."""
         self._unheard: list[tuple[Callable[[Any, int], None], Any, int]] = []
         """News that came while the kubelet was busy with killing pods for another."""
+        devices = config.get("devices")
+        self._drivers = None if devices is None else Drivers(env, self.client, self.node.name, devices)
+        """Drivers of devices; None: the cluster has none."""
         self._parts: parts.Parts | None = None
         """None: there was nothing for them to do yet."""
         self._began_ns: int | None = None
@@ -85,6 +89,7 @@ class Kubelet(variants.Varied):
             self._fresh_node,
             self._listen,
             self._up_since_ns,
+            self._drivers,
         )
         if self._knows_node:
             self._refresh_view()
@@ -110,6 +115,8 @@ class Kubelet(variants.Varied):
                 if driver.allocatable_update_period is not None:
                     task = csi_nodes.keep(self.env, self.client, self.node.name, driver)
                     self.env.spawn(task, f"allocatable of {driver.name}")
+        if self._drivers is not None:
+            await self._drivers.start(self.node.get())
         if self._parts is not None:
             self._refresh_view()
             self._parts.static_pods.read(self.node.get())

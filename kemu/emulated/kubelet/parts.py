@@ -13,6 +13,8 @@ from typing import Any
 from kemu.emulated import variants
 from kemu.emulated.client import clients, recorders, volume_drivers
 from kemu.emulated.kubelet.admission import arrivals, predicates
+from kemu.emulated.kubelet.devices import managers as device_managers
+from kemu.emulated.kubelet.devices.drivers import Drivers
 from kemu.emulated.kubelet.images import stores
 from kemu.emulated.kubelet.node import boots, node_statuses, shutdowns
 from kemu.emulated.kubelet.pods import sandboxes
@@ -30,7 +32,10 @@ from kemu.runtime.env import Env
 
 def are_needed(env: Env, config: Mapping[str, Any], node: core_v1_pb2.Node) -> bool:
     """Whether a kubelet without a pod may have something to do. ``node``: as it is to be registered."""
-    if any(config.get(key) for key in ("kubelet", "staticPods", "usage", "machine", "bugs")) or env.disk.list():
+    if (
+        any(config.get(key) for key in ("kubelet", "staticPods", "usage", "machine", "bugs", "devices"))
+        or env.disk.list()
+    ):
         return True
     return bool(node.status.images) or eviction_loops.is_short_of_something(node)
 
@@ -54,8 +59,10 @@ class Parts:
         fresh_node: Callable[[], Awaitable[Any]],
         on_preempted: Callable[[], None],
         up_since_ns: int,
+        drivers: Drivers | None = None,
     ) -> None:
-        """``config``: of the actor. ``up_since_ns``: when the kubelet started. ``fresh_node`` and ``on_preempted``: see
+        """``config``: of the actor. ``drivers``: of its devices; None: no pod of this cluster can claim any.
+        ``up_since_ns``: when the kubelet started. ``fresh_node`` and ``on_preempted``: see
         :class:`kemu.emulated.kubelet.admission.arrivals.Arrivals`."""
         self._node = node
         varied, wanted = variants.active(config), node.wanted()
@@ -105,6 +112,9 @@ class Parts:
             )
             if storage is not None or names is not None
             else None,
+            devices=None
+            if drivers is None
+            else device_managers.DeviceManager(env, client, drivers, recorder, lambda uid: uid in self.pods.by_uid),
             pressures=pressures_of,
             programs=residents.Programs(_allocatable(wanted)) if config.get("programs") else None,
         )

@@ -21,6 +21,7 @@ Objects are protobuf messages (``kemu.messages.k8s``). Nothing here does input o
     kinds                           what is particular to single kinds: autoscalers, component statuses, flow schemas
     cron_expressions                Cron expressions, as CronJobs state them: ``30 2 * * mon-fri``, ``@hourly``
     defaulting                      the defaults of objects: ``defaults`` is the entry, the others hold the kinds
+    devices                         what components must agree on about devices
     events                          events in their two forms: that of the core group, which is stored
     facts                           the types of Kubernetes' API, as its own code says: one recorded table
     identities                      who makes a request: the users and groups of Kubernetes behind the actors of a run

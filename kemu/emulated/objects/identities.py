@@ -36,6 +36,8 @@ CONTROLLERS = {
     "persistentvolume-binder": "persistent-volume-binder",
     "attach-detach": "attachdetach-controller",
     "ephemeral-volume": "ephemeral-volume-controller",
+    "resourceclaim": "resource-claim-controller",
+    "device-taint-eviction": "device-taint-eviction-controller",
     "service-lb": "service-controller",
     "endpoints": "endpoint-controller",
     "endpointslice": "endpointslice-controller",

@@ -150,7 +150,9 @@ class Settings:
         True,
     )
     borrows_when_fair: bool = setting(
-        Switch(), "Whether borrowWithinCohort counts with fair sharing, too, as in Kueue 0.9 and 0.10.0; {default}.", False
+        Switch(),
+        "Whether borrowWithinCohort counts with fair sharing, too, as in Kueue 0.9 and 0.10.0; {default}.",
+        False,
     )
 
     spares_own: bool = setting(

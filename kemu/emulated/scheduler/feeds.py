@@ -19,7 +19,7 @@ from kemu.emulated.scheduler.experiments.switches import Policy
 from kemu.emulated.scheduler.framework import events
 from kemu.emulated.scheduler.framework.events import Event
 from kemu.emulated.scheduler.queue.queues import GATED, POD_UPDATE, SchedulingQueue
-from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2, resource_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
 
@@ -286,6 +286,43 @@ def storage_feeds(cluster: Cluster, queue: SchedulingQueue) -> dict[str, Storage
         "persistentvolumes": feed(queue, volume, Event.VOLUME_ADD, Event.VOLUME_UPDATE),
         "persistentvolumeclaims": feed(queue, kept_in(storage.claims), Event.CLAIM_ADD, Event.CLAIM_UPDATE),
         "volumeattachments": feed(queue, attachment, deleted=Event.ATTACHMENT_DELETE),
+    }
+
+
+def device_feeds(cluster: Cluster, queue: SchedulingQueue) -> dict[str, StorageFeed]:
+    """The feeds of claims, slices and classes of devices, by plural. A claim causes its events when the assume cache
+    takes it, whoever has changed it."""
+    devices = cluster.devices
+    assert devices is not None
+
+    def claim_changed(old: resource_v1_pb2.ResourceClaim | None, new: resource_v1_pb2.ResourceClaim | None) -> None:
+        if old is None:
+            queue.move(Event.RESOURCE_CLAIM_ADD, None, new)
+        elif new is not None:
+            queue.move(Event.RESOURCE_CLAIM_UPDATE, old, new)
+
+    devices.on_claim = claim_changed
+
+    def claim(obj: resource_v1_pb2.ResourceClaim, is_there: bool) -> None:
+        if is_there:
+            devices.set_claim(obj)
+        else:
+            devices.remove_claim(obj)
+
+    def device_class(obj: resource_v1_pb2.DeviceClass, is_there: bool) -> None:
+        if is_there:
+            devices.set_class(obj)
+        else:
+            devices.remove_class(obj)
+
+    def device_slice(obj: resource_v1_pb2.ResourceSlice, is_there: bool) -> None:
+        devices.set_slice(obj, is_there=is_there)
+
+    feed = StorageFeed
+    return {
+        "deviceclasses": feed(queue, device_class, Event.DEVICE_CLASS_ADD, Event.DEVICE_CLASS_UPDATE),
+        "resourceslices": feed(queue, device_slice, Event.RESOURCE_SLICE_ADD, Event.RESOURCE_SLICE_UPDATE),
+        "resourceclaims": feed(queue, claim),
     }
 
 

@@ -59,9 +59,12 @@ class Engine:
         registry: Registry,
         recorders: Callable[[str], Recorder] | None = None,
         deviations: Collection[str] = (),
+        *,
+        devices: bool = False,
     ) -> None:
         """``registry``: the plugins that profiles may name; ``recorders`` makes those of events, by scheduler name;
-        ``deviations``: ablations, bugs and fixes (:mod:`kemu.emulated.variants`); the policy adds its own.
+        ``deviations``: ablations, bugs and fixes (:mod:`kemu.emulated.variants`); the policy adds its own. ``devices``:
+        whether there may be claims of devices.
 
         Raises ConfigurationError.
         """
@@ -75,8 +78,12 @@ class Engine:
         cache."""
         self.due_ns = 0
         self.cluster = variants.choose(Cluster, varied)()
+        if devices:
+            from kemu.emulated.scheduler.devices.trackers import Devices
+
+            self.cluster.devices = Devices()
         self.handle = Handle(self.cluster, env.random, policy)
-        self.handle.api, self.handle.clock = api, env.clock
+        self.handle.api, self.handle.clock, self.handle.spawn = api, env.clock, env.spawn
         self.handle.draws_lots = configuration.parallelism > 1
         if policy.avoidEvictedNode:
             self.handle.avoided = AvoidedNodes(env.clock, env.spawn, policy.avoidEvictedNode, self._avoidance_over)
@@ -108,6 +115,7 @@ class Engine:
         self.queue.on_ready = self._wake
         made = {} if recorders is None else {name: recorders(name) for name in self.profiles}
         reporter = Reporter(env, api, policy, made)
+        self.handle.event = reporter.told
         seen: dict[str, Any] = {}
         """Every pod as the watch last showed it, by UID."""
         failures = variants.choose(FailureHandler, varied)(self.cluster, self.queue, reporter, policy, seen)

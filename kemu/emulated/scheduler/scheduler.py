@@ -2,14 +2,14 @@
 
     config = {"name": "default-scheduler", "replica": 0, "apiserver": "apiserver/0",
               "config": {}, "policy": {}, "bugs": [], "timing": {}, "events": "notable", "scores": false,
-              "storage": false}
+              "storage": false, "devices": false}
 
 ``config`` is a ``KubeSchedulerConfiguration`` (:mod:`kemu.emulated.scheduler.configuration.configurations`), ``policy``
 the experiment switches (:mod:`kemu.emulated.scheduler.experiments.switches`), ``bugs`` names of
 :mod:`kemu.emulated.variants`, ``timing`` the cost model (:mod:`kemu.emulated.scheduler.configuration.timings`),
-``events`` which Event objects it writes (:data:`kemu.emulated.client.recorders.LEVELS`), ``storage`` whether there are
-volumes to watch. It serves the pods whose ``schedulerName`` is one of its profiles', by default ``name``. Replicas of
-one name race, unless ``config`` asks for a leader election.
+``events`` which Event objects it writes (:data:`kemu.emulated.client.recorders.LEVELS`), ``storage`` and
+``devices`` whether there are volumes, and claims of devices, to watch. It serves the pods whose ``schedulerName`` is
+one of its profiles', by default ``name``. Replicas of one name race, unless ``config`` asks for a leader election.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class Scheduler:
                 schedules=True,
             ),
             deviations,
+            devices=bool(config.get("devices")),
         )
         if config.get("scores"):
             for decider in self.engine.deciders.values():
@@ -73,6 +74,8 @@ class Scheduler:
         watched: dict[str, informers.Handler[Any]] = dict(feeds.lookup_feeds(self.engine.cluster))
         if config.get("storage"):
             watched.update(feeds.storage_feeds(self.engine.cluster, self.engine.queue))
+        if self.engine.cluster.devices is not None:
+            watched.update(feeds.device_feeds(self.engine.cluster, self.engine.queue))
         watched["nodes"] = self.engine.node_feed
         watched["pods"] = self.engine.pod_feed
         by_resource = {

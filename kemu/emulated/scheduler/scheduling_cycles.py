@@ -200,7 +200,8 @@ class SchedulingCycles:
             found = await self._extenders.preempt(pod.info, found, pod.profile.post_filters)
         for effort in found.efforts:
             await self._spend(pod, effort)
-        message = f"{filtering.message()} {found.message}".rstrip()
+        error = await found.write() if found.write is not None else ""
+        message = f"{filtering.message()} {error or found.message}".rstrip()
         failure = Failure(message, filtering.rejectors(), pending=filtering.pending())
         self._log_attempt(pod, started_ns, "unschedulable", result, message)
         if found.candidate is not None:

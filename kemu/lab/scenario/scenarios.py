@@ -167,6 +167,8 @@ class Scenario:
     """Sizes in bytes, by name with tag."""
     timing: Mapping[str, Any]
     """Latencies and costs: seconds, or distributions of seconds."""
+    devices: bool
+    """Whether it speaks of devices."""
     storage: Storage | None
     """None: the scenario has no volumes."""
     references: References | None

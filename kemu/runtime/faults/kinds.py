@@ -130,6 +130,7 @@ class Kind:
         return next(one for one in self.parameters if one.name == name)
 
 
+_NODE_OF_DRIVERS = Parameter("node", Form.NODES, "The node of the drivers, or a pattern.", required=True)
 _FROM = Parameter("from", Form.ACTORS, "Who sends.", required=True)
 _TO = Parameter("to", Form.ACTORS, "Who receives.", required=True)
 _BETWEEN = Parameter("between", Form.SIDES, "Two sides, each an actor, a pattern or a list.", required=True)
@@ -662,6 +663,42 @@ _ALL = (
         carried_out_by="*",
         begins="bookmarks of clients' watches go wrong",
         ends="bookmarks of clients' watches are right again",
+    ),
+    Kind(
+        "lateSlices",
+        "The drivers of devices on a node publish their first ResourceSlices late.",
+        (
+            _NODE_OF_DRIVERS,
+            Parameter("by", Form.TIME, "How much later.", required=True),
+        ),
+        Effects(timers="of the drivers: the first slices after a start of the kubelet wait so long"),
+        carried_out_by="node",
+        begins="drivers of {node} publish late",
+        ends="drivers of {node} publish in time again",
+    ),
+    Kind(
+        "devicesVanish",
+        "Devices of a node are not in its ResourceSlices any more, whoever uses them; afterwards they are back.",
+        (
+            _NODE_OF_DRIVERS,
+            Parameter("devices", Form.TEXTS, "Their names, or patterns of them; all by default."),
+        ),
+        Effects(requests="of the drivers: they publish the slices that are left under a new generation"),
+        carried_out_by="node",
+        begins="devices of {node} vanish",
+        ends="devices of {node} are back",
+    ),
+    Kind(
+        "prepareFails",
+        "Drivers of devices on a node fail to prepare claims; the kubelet tries again every 10 s.",
+        (
+            _NODE_OF_DRIVERS,
+            Parameter("failures", Form.SHARE, "The share of calls that fail; all by default.", default=1.0),
+        ),
+        Effects(requests="of the kubelet to the drivers fail"),
+        carried_out_by="node",
+        begins="drivers of {node} cannot prepare devices",
+        ends="drivers of {node} prepare devices again",
     ),
 )
 

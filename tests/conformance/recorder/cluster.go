@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
@@ -39,8 +40,9 @@ type question struct {
 	ReplicationControllers []*v1.ReplicationController     `json:"replicationControllers"`
 	ReplicaSets            []*appsv1.ReplicaSet            `json:"replicaSets"`
 	StatefulSets           []*appsv1.StatefulSet           `json:"statefulSets"`
-	Profile                json.RawMessage                 `json:"profile"`
-	Configuration          json.RawMessage                 `json:"configuration"`
+	allocatable
+	Profile       json.RawMessage `json:"profile"`
+	Configuration json.RawMessage `json:"configuration"`
 }
 
 // configurationOf completes a KubeSchedulerConfiguration with the defaults of its version, v1.
@@ -101,23 +103,33 @@ func schedulerWith(
 
 // still is a scheduler whose loop does not run, with a cluster in its cache.
 type still struct {
-	ctx       context.Context
-	logger    klog.Logger
-	scheduler *scheduler.Scheduler
-	factory   informers.SharedInformerFactory
-	first     framework.Framework
+	ctx        context.Context
+	logger     klog.Logger
+	hasDevices bool
+	scheduler  *scheduler.Scheduler
+	factory    informers.SharedInformerFactory
+	first      framework.Framework
+	state      fwk.CycleState // of the last cycle
 }
 
 // stillScheduler puts the cluster of a question into cache, nominator and listers.
 func stillScheduler(ctx context.Context, asked *question, given *config.KubeSchedulerConfiguration) (*still, error) {
-	client := fake.NewSimpleClientset()
+	return stillSchedulerOf(ctx, fake.NewSimpleClientset(), asked, given)
+}
+
+func stillSchedulerOf(
+	ctx context.Context, client kubernetes.Interface, asked *question, given *config.KubeSchedulerConfiguration,
+) (*still, error) {
 	factory := scheduler.NewInformerFactory(client, 0)
 	recorders := func(string) events.EventRecorderLogger { return silent{} }
 	made, err := schedulerWith(ctx, client, factory, given, recorders, nil)
 	if err != nil {
 		return nil, err
 	}
-	s := &still{ctx, klog.FromContext(ctx), made, factory, made.Profiles[given.Profiles[0].SchedulerName]}
+	s := &still{
+		ctx: ctx, logger: klog.FromContext(ctx), scheduler: made, factory: factory,
+		first: made.Profiles[given.Profiles[0].SchedulerName], hasDevices: len(asked.DeviceClasses) > 0,
+	}
 	for _, node := range asked.Nodes {
 		s.scheduler.Cache.AddNode(s.logger, node)
 	}

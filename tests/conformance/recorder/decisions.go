@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 	"k8s.io/kubernetes/pkg/scheduler/util"
@@ -129,6 +130,7 @@ func (s *still) decide(asked *question, given *config.KubeSchedulerConfiguration
 	}
 	found := &decision{ID: asked.ID, Feasible: []string{}, Rejected: map[string]rejection{}}
 	state := framework.NewCycleState()
+	s.state = state
 	result, status, plugins := s.first.RunPreFilterPlugins(s.ctx, state, pod)
 	if !status.IsSuccess() && !status.IsRejected() {
 		return found, s.broken(found, pod)
@@ -201,7 +203,10 @@ func (s *still) score(found *decision, state fwk.CycleState, pod *v1.Pod, feasib
 	for _, node := range scored {
 		plugins := map[string]int64{}
 		for _, one := range node.Scores {
-			if one.Name != "DynamicResources" && one.Name != "VolumeBinding" {
+			if one.Name == dynamicresources.Name && one.Score == 0 {
+				continue // of all pods without claims
+			}
+			if one.Name != "VolumeBinding" {
 				plugins[one.Name] = one.Score
 			}
 		}
@@ -254,7 +259,15 @@ func (s *still) fail(found *decision, pod *v1.Pod, given *config.KubeSchedulerCo
 	if !s.first.HasPostFilterPlugins() {
 		return nil
 	}
-	if found.Preemption, err = s.preempt(state, pod, given, unfit); err != nil {
+	apart := state
+	if s.hasDevices {
+		// What Filter says of further nodes in the dry run would be news for PostFilter.
+		apart = framework.NewCycleState()
+		if _, err = s.scheduler.SchedulePod(s.ctx, s.first, apart, queued); !errors.As(err, &unfit) {
+			return fmt.Errorf("the scheduler fails once, and then says: %v", err)
+		}
+	}
+	if found.Preemption, err = s.preempt(apart, pod, given, unfit); err != nil {
 		return err
 	}
 	_, status := s.first.RunPostFilterPlugins(s.ctx, state, pod, unfit.Diagnosis.NodeToStatus)

@@ -35,6 +35,7 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAffinityTopology
 from kemu.emulated.apiserver.admission.base import Host, Plugin
+from kemu.emulated.apiserver.admission.device_claims import DeviceClaims
 from kemu.emulated.apiserver.admission.external import External
 from kemu.emulated.apiserver.admission.external.attributes import ASKING, CREATE, DELETE, UPDATE, Asking, Attributes
 from kemu.emulated.apiserver.admission.identities.certificates import Certificates
@@ -109,6 +110,7 @@ class Chain:
             raise ValueError(f"unknown admission plugin {unknown[0]!r}; there are {', '.join(PLUGINS)}")
         plugins = [plugin(storage, cache) for name, plugin in PLUGINS.items() if name in names]
         plugins += [RoleEscalations(storage, cache), Certificates(storage, cache), ServiceAddresses(storage, cache)]
+        plugins.append(DeviceClaims(storage, cache))
         self._plugins = plugins
         self._creates = _by_plural(plugins, "create")
         self._validations = _by_plural(plugins, "validate")

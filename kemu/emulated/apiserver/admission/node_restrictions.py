@@ -15,7 +15,7 @@ from kemu.emulated.apiserver.authorization import nodes as node_modes
 from kemu.emulated.apiserver.authorization.requesters import NODE, Requester
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.resources import Resource
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
 PODS = resources.BY_PLURAL["pods"]
@@ -23,6 +23,7 @@ NODES = resources.BY_PLURAL["nodes"]
 CLAIMS = resources.BY_PLURAL["persistentvolumeclaims"]
 LEASES = resources.BY_PLURAL["leases"]
 CSI_NODES = resources.BY_PLURAL["csinodes"]
+SLICES = resources.BY_PLURAL["resourceslices"]
 
 MIRROR = "kubernetes.io/config.mirror"
 NODE_RESTRICTION = "node-restriction.kubernetes.io"
@@ -42,7 +43,7 @@ KUBELET_NAMESPACES = ("kubelet.kubernetes.io", "node.kubernetes.io")
 class NodeRestriction(Plugin[KubernetesObject]):
     @classmethod
     def concerns(cls, resource: Resource) -> bool:
-        return resource in (PODS, NODES, CLAIMS, LEASES, CSI_NODES)
+        return resource in (PODS, NODES, CLAIMS, LEASES, CSI_NODES, SLICES)
 
     async def create(self, resource: Resource, obj: KubernetesObject) -> None:
         requester = NODE.get()
@@ -58,6 +59,10 @@ class NodeRestriction(Plugin[KubernetesObject]):
                 _refuse(NODES, name, f'node "{requester.node}" is not allowed to set the following labels: {found}')
         elif resource is CLAIMS:
             _refuse(CLAIMS, name, "may only update PVC status")
+        elif isinstance(obj, resource_v1_pb2.ResourceSlice):
+            if obj.spec.nodeName != requester.node:
+                why = "can only create ResourceSlice with the same NodeName as the requesting node"
+                _refuse(SLICES, name, why)
         else:
             _check_own(resource, requester.node, name, obj.metadata.namespace)
 
@@ -74,7 +79,7 @@ class NodeRestriction(Plugin[KubernetesObject]):
             _check_node_update(requester, new, old)
         elif resource is CLAIMS:
             _refuse(CLAIMS, name, "may only update PVC status")
-        else:
+        elif resource is not SLICES:
             _check_own(resource, node, name, old.metadata.namespace)
 
     def update_part(self, resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject) -> None:
@@ -117,7 +122,7 @@ class NodeRestriction(Plugin[KubernetesObject]):
             _check_own_node(requester.node, name)
         elif resource is CLAIMS:
             _refuse(CLAIMS, name, "may only update PVC status")
-        else:
+        elif resource is not SLICES:  # the authorization mode Node judges by the slice
             _check_own(resource, requester.node, name, namespace)
 
     def evict(self, name: str, namespace: str) -> None:

@@ -14,7 +14,7 @@ from kemu.emulated.objects.conversion import sizes, yaml_texts
 from kemu.emulated.objects.plain import Json
 from kemu.messages.v1 import api_pb2
 
-_VERBS = {
+VERBS = {
     "get": "get",
     "list": "list",
     "watch": "watch",
@@ -92,7 +92,7 @@ Request = ObjectRequest | PodRequest | api_pb2.DeleteCollectionRequest | api_pb2
 
 def of_request(verb: str, request: Request) -> list[Attributes]:
     """``verb`` and ``request`` as the service has them. Of several bindings, one for each namespace."""
-    found = _VERBS[verb]
+    found = VERBS[verb]
     if isinstance(request, PodRequest):
         subresource = "binding" if verb == "bind" else "eviction"
         return [Attributes(found, "", "pods", subresource, request.namespace, request.name, "")]

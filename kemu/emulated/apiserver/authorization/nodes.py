@@ -120,6 +120,18 @@ class NodeAuthorizer:
             return self._related(node, asked, self._is_named)
         return "can only create tokens for individual service accounts"
 
+    def _resource_slices(self, node: str, asked: Attributes) -> str | None:
+        """``authorizeResourceSlice``; that a new one is of the node, NodeRestriction says."""
+        if asked.subresource:
+            return "cannot authorize ResourceSlice subresources"
+        if asked.verb == "create":
+            return ALLOWED
+        if asked.verb in ("watch", "list", "deletecollection"):
+            if asked.demands("spec.nodeName") == node:
+                return ALLOWED
+            return "can only list/watch/deletecollection resourceslices with nodeName field selector"
+        return self._related(node, asked, self._is_named)
+
     def _related(self, node: str, asked: Attributes, is_related: Callable[..., bool]) -> str | None:
         if not asked.name:
             return "No Object name found"
@@ -136,6 +148,9 @@ class NodeAuthorizer:
         if asked.resource == "volumeattachments":
             attachment = self._find("volumeattachments", "", asked.name)
             return attachment is not None and attachment.spec.nodeName == node
+        if asked.resource == "resourceslices":
+            found = self._find("resourceslices", "", asked.name)
+            return found is not None and found.spec.nodeName == node
         if asked.resource == "persistentvolumes":
             claims = ((pod.metadata.namespace, name) for pod in self._own_pods(node) for name in _claims_of(pod))
             found = (self._find("persistentvolumeclaims", *claim) for claim in claims)
@@ -169,6 +184,8 @@ _JUDGES = {
     "persistentvolumes": NodeAuthorizer._gets,
     "volumeattachments": NodeAuthorizer._attachments,
     "serviceaccounts": NodeAuthorizer._service_accounts,
+    "resourceclaims": NodeAuthorizer._gets,
+    "resourceslices": NodeAuthorizer._resource_slices,
 }
 
 
@@ -181,6 +198,14 @@ def _claims_of(pod: core_v1_pb2.Pod) -> list[str]:
         elif source.HasField("persistentVolumeClaim"):
             found.append(source.persistentVolumeClaim.claimName)
     return found
+
+
+def _device_claims_of(pod: core_v1_pb2.Pod) -> list[str]:
+    """Those of the spec by name, those generated, and that for extended resources."""
+    named = [one.resourceClaimName for one in pod.spec.resourceClaims if one.HasField("resourceClaimName")]
+    named += [one.resourceClaimName for one in pod.status.resourceClaimStatuses if one.HasField("resourceClaimName")]
+    extended = pod.status.extendedResourceClaimStatus.resourceClaimName
+    return [*named, extended] if extended else named
 
 
 def _secrets_of(pod: core_v1_pb2.Pod) -> list[str]:
@@ -214,4 +239,5 @@ NAMES: dict[str, Callable[[Any], list[str]]] = {
     "configmaps": _config_maps_of,
     "persistentvolumeclaims": _claims_of,
     "serviceaccounts": lambda pod: [pod.spec.serviceAccountName],
+    "resourceclaims": _device_claims_of,
 }

@@ -38,10 +38,12 @@ def known(user: User) -> User:
 
 
 class Asking(NamedTuple):
-    """The user behind a request for which that counts, one about certificates."""
+    """The user behind a request for which that counts, one about certificates or claims for devices."""
 
     user: User
     allows: Callable[[Attributes], bool]
+    verb: str
+    """As authorization names it."""
 
 
 ASKING: ContextVar[Asking | None] = ContextVar("asking", default=None)

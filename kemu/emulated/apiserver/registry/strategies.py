@@ -14,7 +14,8 @@ from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import selections
 from kemu.emulated.apiserver.custom import checks
 from kemu.emulated.objects import meta, resources
-from kemu.emulated.objects.defaulting import data_sources, definitions
+from kemu.emulated.objects.defaulting import data_sources, definitions, devices
+from kemu.emulated.objects.devices import claims
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.templates import generations
@@ -27,6 +28,7 @@ from kemu.messages.k8s import (
     apiregistration_v1_pb2,
     apps_v1_pb2,
     core_v1_pb2,
+    resource_v1_pb2,
 )
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
@@ -92,6 +94,18 @@ def _keep_spec_and_metadata(new: KubernetesObject, old: KubernetesObject) -> Non
     new.metadata.ClearField("resourceVersion")
     del new.metadata.managedFields[:]
     new.metadata.managedFields.extend(fields)
+
+
+def _prepare_claim_status(new: resource_v1_pb2.ResourceClaim, old: resource_v1_pb2.ResourceClaim) -> None:
+    """``resourceclaimStatusStrategy.PrepareForUpdate``: what is said of devices goes with their allocation
+    (``dropDeallocatedStatusDevices``)."""
+    _keep_spec_and_metadata(new, old)
+    if new.status.devices:
+        left = {claims.device_key(one) for one in new.status.allocation.devices.results}
+        gone = {claims.device_key(one) for one in old.status.allocation.devices.results} - left
+        kept = [one for one in new.status.devices if claims.device_key(one) not in gone]
+        del new.status.devices[:]
+        new.status.devices.extend(kept)
 
 
 def _prepare_service_status(new: KubernetesObject, old: KubernetesObject) -> None:
@@ -404,7 +418,14 @@ _RULES: dict[str, dict[str, Any]] = {
         "subresources": {"status": Subresource(_prepare_service_status, kinds.validate_status_update)},
     },
     "deviceclasses": {"counts": _has_new_spec},
-    "resourceslices": {"counts": _has_new_spec},
+    "resourceslices": {
+        "counts": _has_new_spec,
+        "prepare_update": devices.drop_disabled,
+        "stamp": devices.stamp_taints,
+    },
+    "resourceclaims": {
+        "subresources": {"status": Subresource(_prepare_claim_status, kinds.validate_status_update)},
+    },
     "validatingadmissionpolicies": {"counts": _has_new_spec, "unconditional_update": False},
     "validatingadmissionpolicybindings": {"counts": _has_new_spec, "unconditional_update": False},
     "mutatingadmissionpolicies": {"counts": _has_new_spec, "unconditional_update": False},

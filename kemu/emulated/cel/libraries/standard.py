@@ -203,6 +203,8 @@ def _not_strictly_false(value: Value) -> Value:
 
 
 def _in(value: Value, aggregate: Value) -> Value:
+    if isinstance(aggregate, MapLike):
+        return aggregate.contains(value)
     if is_map(aggregate):
         found, present = find(aggregate, value)
         return found if type(found) is Error else present

@@ -10,10 +10,12 @@ gone, however long the API server knows it: terminating pods count.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from kemu.emulated.client import clients, recorders
 from kemu.emulated.kubelet.admission import arrivals, predicates
+from kemu.emulated.kubelet.devices.managers import DeviceManager
 from kemu.emulated.kubelet.images import pulls, stores
 from kemu.emulated.kubelet.node import boots
 from kemu.emulated.kubelet.pods import claims, containers, lives, mirrors, sandboxes, statuses
@@ -64,14 +66,15 @@ class PodWorkers:
         boxes: sandboxes.Sandboxes | None = None,
         events: life_events.LifeEvents | None = None,
         volumes: managers.VolumeManager | None = None,
+        devices: DeviceManager | None = None,
         pressures: Callable[[PodWorkers], eviction_loops.EvictionLoop] | None = None,
         programs: residents.Programs | None = None,
     ) -> None:
         """``admission`` makes what admits pods; ``pressures`` what is told of all that may change the node's usage.
         ``up_since_ns``: when the kubelet started; 0: before the run. ``recorder`` writes event objects about containers
         that are killed; ``boxes`` tell addresses and IDs, ``events`` the usual life of containers: None where only a
-        scheduler looks on. ``volumes`` mounts those of pods; None: there are none in this cluster. ``programs``: see
-        :class:`kemu.emulated.kubelet.sync.starts.Starts`."""
+        scheduler looks on. ``volumes`` mounts those of pods; None: there are none in this cluster; ``devices``
+        likewise. ``programs``: see :class:`kemu.emulated.kubelet.sync.starts.Starts`."""
         self.usage = predicates.NodeClaims()
         self.arrivals = admission(self.usage, self)
         self.by_uid: dict[str, Worker] = {}
@@ -92,6 +95,7 @@ class PodWorkers:
         self.probers = probers.Probers(env, self, up_since_ns or -1, recorder, programs)
         self._recorder = recorder
         self.volumes = volumes
+        self.devices = devices
         self.pressures = pressures(self) if pressures is not None else None
 
     # --- news --------------------------------------------------------------------------------------------------------
@@ -216,10 +220,18 @@ class PodWorkers:
         volumes = self.volumes
         if volumes is not None and volumes.concerns(worker.pod):
             if worker.pod.status.phase != pod_phases.RUNNING:
-                volumes.mount(worker, lambda: self._starts.resume(worker), lambda why: self._rejected(worker, why))
+                resume = functools.partial(self._resume_with_devices, worker)
+                volumes.mount(worker, resume, lambda why: self._rejected(worker, why))
                 return
             volumes.adopt(worker)
-        self._starts.resume(worker)
+        self._resume_with_devices(worker)
+
+    def _resume_with_devices(self, worker: Worker) -> None:
+        devices = self.devices
+        if devices is None or not devices.concerns(worker.pod) or worker.pod.status.phase == pod_phases.RUNNING:
+            self._starts.resume(worker)
+        elif worker.state == ACTIVE:
+            devices.prepare(worker, lambda: self._starts.resume(worker))
 
     # --- verdicts, from the arrivals ---------------------------------------------------------------------------------
 
@@ -228,14 +240,26 @@ class PodWorkers:
         worker.state = ACTIVE
         worker.begun_ns = worker.start_ns
         self._watch_deadline(worker)
-        if self.volumes is None or not self.volumes.concerns(worker.pod):
-            self._starts.begin(worker)
-        else:
+        if self.volumes is not None and self.volumes.concerns(worker.pod):
             self._starts.prepare(worker)
             self.report(worker)
             self.volumes.mount(worker, lambda: self._mounted(worker), lambda why: self._rejected(worker, why))
+        elif self.devices is not None and self.devices.concerns(worker.pod):
+            self._starts.prepare(worker)
+            self.report(worker)
+            self._mounted(worker)
+        else:
+            self._starts.begin(worker)
 
     def _mounted(self, worker: Worker) -> None:
+        if worker.state != ACTIVE:
+            return
+        if self.devices is not None and self.devices.concerns(worker.pod):
+            self.devices.prepare(worker, lambda: self._prepared(worker))
+        else:
+            self._prepared(worker)
+
+    def _prepared(self, worker: Worker) -> None:
         if worker.state == ACTIVE:
             worker.begun_ns = self._clock.now_ns()
             self._starts.go_on(worker)
@@ -384,7 +408,15 @@ class PodWorkers:
             self._stopped(worker)
 
     def _stopped(self, worker: Worker) -> None:
-        """No container is left."""
+        """No container is left. The status says so when the devices are unprepared, lest the claim be deallocated
+        before."""
+        if self.devices is not None and self.devices.holds(worker):
+            self.devices.unprepare(worker, lambda: self._left(worker))
+        else:
+            self._left(worker)
+
+    def _left(self, worker: Worker) -> None:
+        """Neither containers nor devices are left."""
         if worker.ephemeral:
             self._ephemeral.stop(worker)
         if worker.told_to_go:

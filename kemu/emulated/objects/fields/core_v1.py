@@ -5,7 +5,6 @@ from __future__ import annotations
 from kemu.emulated.objects.fields.sorts import Reason, Sort, message
 
 NO_OLD_VOLUMES = "kemu neither attaches nor mounts volumes of plugins in the tree; use a claim"
-NO_CLAIMS = "kemu has no ResourceClaims: no devices are allocated"
 
 PODS: dict[str, Sort] = {
     **message("Pod", parts="metadata spec status"),
@@ -14,7 +13,7 @@ PODS: dict[str, Sort] = {
         "PodSpec",
         acts="restartPolicy terminationGracePeriodSeconds activeDeadlineSeconds nodeSelector nodeName hostNetwork "
         "affinity schedulerName tolerations priorityClassName priority preemptionPolicy runtimeClassName overhead "
-        "topologySpreadConstraints os schedulingGates readinessGates ephemeralContainers",
+        "topologySpreadConstraints os schedulingGates readinessGates ephemeralContainers resourceClaims",
         parts="volumes initContainers containers securityContext resources",
         harmless={
             Reason.CONTAINERS: "hostPID hostIPC shareProcessNamespace hostUsers",
@@ -24,7 +23,6 @@ PODS: dict[str, Sort] = {
             Reason.CONTENT: "imagePullSecrets",
         },
         refused={
-            "resourceClaims": NO_CLAIMS,
             "schedulingGroup": "kemu does not schedule pods in groups",
         },
     ),
@@ -46,7 +44,7 @@ PODS: dict[str, Sort] = {
             "terminationMessagePolicy securityContext stdin stdinOnce tty volumeDevices",
         },
     ),
-    **message("ResourceRequirements", acts="limits requests", refused={"claims": NO_CLAIMS}),
+    **message("ResourceRequirements", acts="limits requests claims"),
     **message(
         "VolumeMount",
         harmless={
@@ -97,11 +95,11 @@ PODS: dict[str, Sort] = {
     **message(
         "PodStatus",
         acts="phase conditions message reason nominatedNodeName startTime initContainerStatuses containerStatuses "
-        "allocatedResources resources",
+        "allocatedResources resources resourceClaimStatuses extendedResourceClaimStatus",
         harmless={
             Reason.SERVER: "qosClass",
             Reason.RECORDED: "observedGeneration hostIP hostIPs podIP podIPs ephemeralContainerStatuses resize "
-            "resourceClaimStatuses extendedResourceClaimStatus nodeAllocatableResourceClaimStatuses",
+            "nodeAllocatableResourceClaimStatuses",
         },
     ),
 }

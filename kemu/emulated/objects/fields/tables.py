@@ -23,12 +23,13 @@ from kemu.emulated.objects.fields import (
     meta_v1,
     other_groups,
     quotas,
+    resource_v1,
     storage_v1,
 )
 from kemu.emulated.objects.fields.sorts import Parts, Sort
 from kemu.emulated.objects.fields.unsimulated import UNSIMULATED
 
-_GROUPS = (core_v1, quotas, storage_v1, other_groups, apps_v1, batch_v1, kept_kinds)
+_GROUPS = (core_v1, quotas, storage_v1, other_groups, apps_v1, batch_v1, resource_v1, kept_kinds)
 
 ACCEPTED = tuple(kind for group in _GROUPS for kind in group.ACCEPTED)
 """Kinds that scenarios may hold: they mean something without a controller, or have theirs."""

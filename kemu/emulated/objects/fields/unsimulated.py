@@ -34,16 +34,6 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
     "CertificateSigningRequest": Unsimulated(_NO_CERTIFICATES, LEAVE_OUT),
     "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT),
     "ServiceCIDR": Unsimulated(_NO_NETWORK, LEAVE_OUT),
-    "ResourceClaim": Unsimulated(
-        "devices are not allocated", "count them as an extended resource: allocatable: {example.com/gpu: 4}"
-    ),
-    "ResourceClaimTemplate": Unsimulated(
-        "devices are not allocated", "count them as an extended resource: allocatable: {example.com/gpu: 4}"
-    ),
-    "ResourceSlice": Unsimulated(
-        "devices are not allocated", "count them as an extended resource: allocatable: {example.com/gpu: 4}"
-    ),
-    "DeviceClass": Unsimulated("devices are not allocated", LEAVE_OUT),
     "Workload": Unsimulated("pods are scheduled one by one, not in gangs", LEAVE_OUT),
     "PodGroup": Unsimulated("pods are scheduled one by one, not in gangs", LEAVE_OUT),
     "PodTemplate": Unsimulated("nobody makes pods of it", _NO_PODS_FROM),

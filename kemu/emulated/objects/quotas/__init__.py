@@ -5,6 +5,7 @@
     evaluators  how objects of a kind are counted; the table of kinds
     pods        pods: requests, limits, overhead, counts; terminal pods do not count
     claims      PersistentVolumeClaims: storage and number, in all and by storage class
+    device_claims  ResourceClaims: number, and devices by class
     services    Services: number, load balancers, node ports
     usages      the sum over a namespace
 

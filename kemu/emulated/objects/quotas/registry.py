@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from kemu.emulated.objects import custom_kinds, resources
-from kemu.emulated.objects.quotas import claims, evaluators, pods, services
+from kemu.emulated.objects.quotas import claims, device_claims, evaluators, pods, services
 
 IGNORED = ("events",)
 """Kinds with namespaces that no quota counts (``DefaultIgnoredResources``)."""
@@ -16,6 +16,7 @@ _OWN: dict[str, type[evaluators.Evaluator[Any]]] = {
     "pods": pods.PodEvaluator,
     "services": services.ServiceEvaluator,
     "persistentvolumeclaims": claims.ClaimEvaluator,
+    "resourceclaims": device_claims.DeviceClaimEvaluator,
 }
 
 EVALUATORS: dict[str, evaluators.Evaluator[Any]] = {

@@ -10,11 +10,6 @@ from kemu.emulated.objects.amounts.quantities import Quantity
 from kemu.emulated.objects.quotas import registry
 from kemu.emulated.objects.quotas.quotas import Quota
 
-CLAIMS_OF_DEVICES = ".deviceclass.resource.k8s.io/devices"
-COUNT_OF_DEVICE_CLAIMS = "count/resourceclaims.resource.k8s.io"
-"""Known to quotas, but kemu has no ResourceClaims: none are used."""
-
-
 Objects = Callable[[str], Iterable[Any]]
 """By plural, the objects of a namespace."""
 
@@ -23,9 +18,6 @@ def calculate(quota: Quota, objects: Objects, now_unix_ns: int, custom: Collecti
     """What is used of each resource in ``spec.hard`` that anybody counts. ``custom``: the custom kinds that there
     are."""
     used: dict[str, Quantity] = {}
-    for name in sorted(quota.wanted):
-        if name == COUNT_OF_DEVICE_CLAIMS or name.endswith(CLAIMS_OF_DEVICES):
-            used[name] = quantities.ZERO
     of_custom = [(plural, registry.of_custom(plural)) for plural in custom]
     for plural, evaluator in (*registry.EVALUATORS.items(), *of_custom):
         names = evaluator.counted(quota.wanted)

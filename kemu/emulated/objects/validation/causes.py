@@ -21,6 +21,7 @@ NOT_SUPPORTED = "FieldValueNotSupported"
 NOT_FOUND = "FieldValueNotFound"
 FORBIDDEN = "FieldValueForbidden"
 TOO_LONG = "FieldValueTooLong"
+TOO_MANY = "FieldValueTooMany"
 
 IMMUTABLE = "field is immutable"
 
@@ -50,12 +51,12 @@ def forbidden(field: str, detail: str) -> Cause:
     return Cause(field, FORBIDDEN, f"Forbidden: {detail}")
 
 
-def too_many(field: str, count: int, most: int) -> Cause:
-    return Cause(field, "FieldValueTooMany", f"Too many: {count}: must have at most {most} items")
-
-
 def too_long(field: str, limit_bytes: int) -> Cause:
     return Cause(field, TOO_LONG, f"Too long: may not be more than {limit_bytes} bytes")
+
+
+def too_many(field: str, actual: int, limit: int) -> Cause:
+    return Cause(field, TOO_MANY, f"Too many: {actual}: must have at most {limit} items")
 
 
 def shown(value: Json | Message) -> str:

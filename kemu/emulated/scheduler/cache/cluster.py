@@ -101,6 +101,9 @@ class Cluster:
         """Changes with ``services`` and ``owners``."""
 
         self.storage = Storage()
+        self.devices: Any = None
+        """Claims, slices and classes of devices (:class:`kemu.emulated.scheduler.devices.trackers.Devices`); None:
+        there are none, and will not be any."""
         self.layout = 0
         """Changes when rows move."""
         self.node_changes = ChangeLog()

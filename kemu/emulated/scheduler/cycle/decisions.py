@@ -27,7 +27,7 @@ from kemu.emulated.scheduler.cycle.profiles import Profile
 from kemu.emulated.scheduler.cycle.simulations import Simulation
 from kemu.emulated.scheduler.experiments import switches
 from kemu.emulated.scheduler.framework import answers
-from kemu.emulated.scheduler.framework.interfaces import SKIP, Cycle, Narrowed, NodeFilterPlugin
+from kemu.emulated.scheduler.framework.interfaces import SKIP, Cycle, Narrowed
 from kemu.emulated.scheduler.framework.statuses import ERROR, UNRESOLVABLE, UNSCHEDULABLE, Status
 from kemu.runtime.env import Random
 
@@ -167,7 +167,7 @@ class Decider:
         for place, state in filtering.states.items():
             plugin = self.line_up.filters[place]
             asked: list[int] | None = None
-            if isinstance(plugin, NodeFilterPlugin):
+            if plugin.asks_passing:
                 asked = np.flatnonzero(rows == 0).tolist() if few is None else [row for row in few if not rows[row]]
             elif few is not None:
                 asked = [row for row in few if not rows[row] or verdicts.split(int(rows[row]))[0] > place]

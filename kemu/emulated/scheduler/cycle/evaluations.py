@@ -332,10 +332,15 @@ class Evaluations:
         self._line_up = line_up
         self._cluster = cluster
         self._by_template: dict[int, Evaluation] = {}
+        self._mapping = 0
 
     def of(self, cycle: Cycle) -> Evaluation:
         """The evaluation of the pod's template, up to date; of a pod that names few nodes, about those alone."""
         number, cluster = cycle.template.number, self._cluster
+        if cluster.devices is not None and cluster.devices.mapping != self._mapping:
+            # NodeResourcesFit leaves other resources to DynamicResources than before.
+            self._mapping = cluster.devices.mapping
+            self._by_template.clear()
         evaluation = self._by_template.pop(number, None)
         if evaluation is None:
             evaluation = Evaluation(self._line_up, cycle)

@@ -75,7 +75,7 @@ class Profile:
         resolved = _Resolver(configuration, handle, registry)
         self.plugins: dict[str, Plugin] = resolved.made
         """All plugins that take part in some extension point, by name."""
-        self.pre_enqueue: list[PreEnqueuePlugin] = resolved.at("preEnqueue", PreEnqueuePlugin)
+        self.pre_enqueue: list[PreEnqueuePlugin] = _acting(resolved.at("preEnqueue", PreEnqueuePlugin))
         queue_sort = resolved.at("queueSort", QueueSortPlugin)
         if len(queue_sort) != 1:
             names = ", ".join(plugin.name for plugin in queue_sort) or "none"
@@ -97,9 +97,9 @@ class Profile:
         """None: results are never reused."""
         if configuration.batches and not configuration.extended:
             self.signer = signatures.signer_of([*_signing(resolved), *last_filters])
-        self.reserve: list[ReservePlugin] = resolved.at("reserve", ReservePlugin)
+        self.reserve: list[ReservePlugin] = _acting(resolved.at("reserve", ReservePlugin))
         self.permit: list[PermitPlugin] = resolved.at("permit", PermitPlugin)
-        self.pre_bind: list[PreBindPlugin] = resolved.at("preBind", PreBindPlugin)
+        self.pre_bind: list[PreBindPlugin] = _acting(resolved.at("preBind", PreBindPlugin))
         self.bind: list[BindPlugin] = resolved.at("bind", BindPlugin)
         self.post_bind: list[PostBindPlugin] = resolved.at("postBind", PostBindPlugin)
         if not self.bind:
@@ -126,17 +126,21 @@ class Profile:
             if not isinstance(result, PostFilterResult):
                 wrong = answers.status_of("post_filter", result, "a PostFilterResult").message
                 result = PostFilterResult(message=f'running PostFilter plugin "{plugin.name}": {wrong}', failed=True)
-            efforts = (*found.efforts, *result.efforts)
+            efforts, write = (*found.efforts, *result.efforts), found.write or result.write
             if result.node or result.failed:
-                return dataclasses.replace(result, efforts=efforts, before=found.message)
+                return dataclasses.replace(result, efforts=efforts, write=write, before=found.message)
             node = found.node if result.node is None else result.node
-            found = PostFilterResult(node, results.joined(found.message, result.message), efforts=efforts)
+            found = PostFilterResult(node, results.joined(found.message, result.message), efforts=efforts, write=write)
         return found
 
     def unreserve(self, cycle: Cycle, node: str) -> None:
         """Take back what Reserve plugins claimed, in reverse order (``RunReservePluginsUnreserve``)."""
         for plugin in reversed(self.reserve):
             plugin.unreserve(cycle, node)
+
+
+def _acting(plugins: list[P]) -> list[P]:
+    return [one for one in plugins if not one.is_idle]
 
 
 def _filters(resolved: _Resolver) -> tuple[list[FilterPlugin], tuple[int, Status] | None]:
@@ -165,7 +169,7 @@ def _filters(resolved: _Resolver) -> tuple[list[FilterPlugin], tuple[int, Status
 
 def _scorers(resolved: _Resolver) -> tuple[list[ScorePlugin], Status | None]:
     pre_scorers = resolved.at("preScore", ScorePlugin, half_plugins.has_pre_score)
-    scorers = resolved.at("score", ScorePlugin)
+    scorers = _acting(resolved.at("score", ScorePlugin))
     failing = (
         half_plugins.score_failure(plugin)
         for plugin in scorers

@@ -137,6 +137,10 @@ class Reporter:
         note = f"skip schedule deleting pod: {pod.metadata.namespace}/{pod.metadata.name}"
         self._event(pod.spec.schedulerName, pod, WARNING, "FailedScheduling", "Scheduling", note)
 
+    def told(self, pod: core_v1_pb2.Pod, reason: str, action: str, note: str) -> None:
+        """What a plugin has to tell."""
+        self._event(pod.spec.schedulerName, pod, NORMAL, reason, action, note)
+
     def _event(
         self,
         scheduler: str,

@@ -46,6 +46,8 @@ class Event(enum.Enum):
     POD_SCALE_DOWN = "Pod/UpdateScaleDown"
     POD_TOLERATIONS = "Pod/UpdateToleration"
     POD_GATES = "Pod/UpdateSchedulingGatesEliminated"
+    POD_GENERATED_CLAIM = "Pod/UpdatePodGeneratedResourceClaim"
+    """The status names a ResourceClaim that was made of a template."""
     POD_UPDATE = "Pod/Update"
     """As ``ASSIGNED_POD_UPDATE``: for example, the condition that reports a failed attempt was written."""
     TIMEOUT = "UnschedulableTimeout"
@@ -64,6 +66,12 @@ class Event(enum.Enum):
     CAPACITY_ADD = "CSIStorageCapacity/Add"
     CAPACITY_UPDATE = "CSIStorageCapacity/Update"
     ATTACHMENT_DELETE = "VolumeAttachment/Delete"
+    RESOURCE_CLAIM_ADD = "ResourceClaim/Add"
+    RESOURCE_CLAIM_UPDATE = "ResourceClaim/Update"
+    RESOURCE_SLICE_ADD = "ResourceSlice/Add"
+    RESOURCE_SLICE_UPDATE = "ResourceSlice/Update"
+    DEVICE_CLASS_ADD = "DeviceClass/Add"
+    DEVICE_CLASS_UPDATE = "DeviceClass/Update"
     AVOIDANCE_OVER = "AvoidEvictedNode/Over"
     """The pods of a workload may use a node again that they had to avoid (``policy.avoidEvictedNode``). Old is the pod
     that was evicted there."""
@@ -144,6 +152,10 @@ def pending_pod_events(update: PodUpdate) -> list[Event]:
             events.append(Event.POD_GATES)
         if len(old.spec.tolerations) != len(new.spec.tolerations):
             events.append(Event.POD_TOLERATIONS)
+    if update.new.spec.resourceClaims and (
+        list(update.old.status.resourceClaimStatuses) != list(update.new.status.resourceClaimStatuses)
+    ):
+        events.append(Event.POD_GENERATED_CLAIM)
     return events or [Event.POD_UPDATE]
 
 

@@ -33,7 +33,7 @@ schedulable that the plugin rejected.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -134,6 +134,10 @@ class Handle:
         """The time as this scheduler knows it, for plugins that wait."""
         self.api: Api | None = None
         """Like ``clock``, None where nothing is written, as in conformance cases."""
+        self.spawn: Callable[[Coroutine[Any, Any, Any], str], object] = lambda work, name: work.close()
+        """Starts a task beside the loop, for writes that nobody waits for."""
+        self.event: Callable[[core_v1_pb2.Pod, str, str, str], object] = lambda pod, reason, action, note: None
+        """Writes an Event about a pod."""
 
 
 class Cycle:
@@ -193,6 +197,8 @@ class Plugin(user_code.Callee):
     name: ClassVar[str] = ""
     is_foreign: ClassVar[bool] = False
     """It does not come with kemu, so its answers are checked."""
+    is_idle = False
+    """There is nothing in this cluster for which it would act at PreEnqueue, Score, Reserve or PreBind."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -270,6 +276,8 @@ class FilterPlugin(Plugin):
     scope: ClassVar[Scope] = Scope.CLUSTER
     may_fail: ClassVar[bool] = False
     """Some verdict may stand for an error, which ends the attempt."""
+    asks_passing: ClassVar[bool] = False
+    """CLUSTER scope: it is asked only about nodes that pass the filters before it."""
 
     def prepare(self, cycle: Cycle) -> Any:
         """PreFilter: the state for filtering, SKIP, Narrowed, or a Status that rejects the pod on all nodes.
@@ -329,6 +337,7 @@ class FilterPlugin(Plugin):
 class NodeFilterPlugin(FilterPlugin):
     """A filter that is asked node by node: the simple form for user plugins."""
 
+    asks_passing = True
     _skips_pre_filter = False
 
     def filter(self, pod: Cycle, node: NodeInfo) -> Status | None:

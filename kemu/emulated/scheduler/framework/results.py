@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,6 +38,8 @@ class PostFilterResult:
     """Searches that Kubernetes does not do, which cost time of their own."""
     failed: bool = False
     """The plugin met an error, told in ``message``: no other one is asked."""
+    write: Callable[[], Awaitable[str]] | None = None
+    """What has to be written before the pod is requeued; it returns what went wrong."""
     before: str = ""
     """What the plugins said that were asked before; told only if there is no node after all."""
 

@@ -6,7 +6,7 @@ Begin with :mod:`kemu.emulated.scheduler.plugins.in_tree`, the registry, or with
 avoid_evicted_node                   AvoidEvictedNode: rejects nodes whose kubelet has just evicted or rejected a pod
 default_binder                       DefaultBinder: writes the binding through the API server
 default_preemption                   DefaultPreemption: PostFilter
-dynamic_resources                    DynamicResources: what kube-scheduler's plugin says of pods without
+dynamic_resources                    DynamicResources: devices for the ResourceClaims of a pod
 image_locality                       ImageLocality: prefers nodes that already have the pod's images
 inter_pod_affinity                   InterPodAffinity: affinity and anti-affinity to other pods
 node_affinity                        NodeAffinity: nodeSelector, required and preferred node affinity

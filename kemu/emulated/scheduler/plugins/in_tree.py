@@ -63,9 +63,8 @@ DEFAULT_WEIGHTS: dict[str, int] = {
 
 INERT: dict[str, tuple[str, ...]] = {
     "VolumeBinding": ("preScore", "score"),
-    "DynamicResources": ("preEnqueue", "score", "reserve", "preBind"),
 }
-"""Extension points at which plugins of kube-scheduler may be named although they do nothing there: there are no
-resource claims, and storage is not scored (StorageCapacityScoring is off)."""
+"""Extension points at which plugins of kube-scheduler may be named although they do nothing there: storage is not
+scored (StorageCapacityScoring is off)."""
 
 REGISTRY = Registry(IN_TREE, DEFAULT_WEIGHTS, INERT)

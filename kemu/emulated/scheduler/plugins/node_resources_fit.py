@@ -31,7 +31,7 @@ from kemu.emulated.scheduler.framework.interfaces import (
 )
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import UNRESOLVABLE, UNSCHEDULABLE, Status
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
 
 _UNRESOLVABLE = 1 << 38
 _MOST_RESOURCES = 36
@@ -55,6 +55,9 @@ class Demand(NamedTuple):
 
     items: tuple[tuple[int, int], ...]
     names: tuple[str, ...]
+    delegated: frozenset[int] = frozenset()
+    """Numbers of resources that a device class stands behind: where the node offers none of them, DynamicResources
+    decides."""
 
 
 class Counted(NamedTuple):
@@ -93,15 +96,20 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
         )
         if len(items) > _MOST_RESOURCES:
             raise ValueError(f"pod {cycle.pod.key} requests more than {_MOST_RESOURCES} resources")
-        return Demand(items, tuple(names[number] for number, _amount in items))
+        delegated = frozenset(number for number, _amount in items if self._is_delegated(names[number]))
+        return Demand(items, tuple(names[number] for number, _amount in items), delegated)
+
+    def _is_delegated(self, name: str) -> bool:
+        devices = self.handle.cluster.devices
+        return devices is not None and name in devices.by_resource
 
     def _is_ignored(self, name: str) -> bool:
         if not requests.is_extended(name):
             return False
         return name in self.ignored or name.partition("/")[0] in self.ignored_groups
 
-    def resource_demand(self, state: Demand) -> tuple[tuple[int, int], ...]:
-        return state.items
+    def resource_demand(self, state: Demand) -> tuple[tuple[int, int], ...] | None:
+        return None if state.delegated else state.items
 
     def verdict(self, state: Demand, node: NodeInfo) -> int:
         verdict = 1 if len(node.pods) + 1 > node.allowed_pods else 0
@@ -110,6 +118,8 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
         for number, amount in state.items:
             bit += bit
             if amount > allocatable[number] - requested[number]:
+                if number in state.delegated and not allocatable[number]:
+                    continue
                 verdict |= bit
                 if amount > allocatable[number]:
                     verdict |= _UNRESOLVABLE
@@ -125,11 +135,13 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
             bit += bit
             allocatable = table.allocatable[number, :rows]
             short = allocatable - table.requested[number, :rows] < amount
+            if number in state.delegated:
+                short &= allocatable > 0
             if np.logical_or.reduce(short):
                 if verdicts is None:
                     verdicts = np.zeros(rows, dtype=np.int64)
                 verdicts |= short * np.int64(bit)
-                verdicts |= (allocatable < amount) * np.int64(_UNRESOLVABLE)
+                verdicts |= (short & (allocatable < amount)) * np.int64(_UNRESOLVABLE)
         return verdicts
 
     def explain(self, state: Demand, verdict: int) -> Status:
@@ -211,10 +223,21 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
     # Events ---------------------------------------------------------------------------------------------------------
 
     def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        if self.handle.cluster.devices is not None:
+            names = self.handle.cluster.names.names
+            if any(self._is_delegated(names[number]) for number, _amount in pod.requests):
+                return None
         return signers.resources(pod.pod)
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
+        of_devices: list[tuple[Event, Hint | None]] = []
+        if self.handle.cluster.devices is not None:
+            of_devices = [
+                (Event.DEVICE_CLASS_ADD, self._stands_behind),
+                (Event.DEVICE_CLASS_UPDATE, self._stands_behind),
+            ]
         return [
+            *of_devices,
             (Event.ASSIGNED_POD_DELETE, None),
             (Event.ASSIGNED_POD_SCALE_DOWN, self._frees_what_is_requested),
             (Event.POD_SCALE_DOWN, events.of_the_pod_itself),
@@ -228,6 +251,18 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
         wanted = [names[number] for number, _amount in pod.requests]
         return events.scaled_down(requests.pod_requests_on_node(old), requests.pod_requests_on_node(new), wanted)
 
+    def _stands_behind(
+        self, pod: PodInfo, old: resource_v1_pb2.DeviceClass | None, new: resource_v1_pb2.DeviceClass
+    ) -> bool:
+        """``isSchedulableAfterDeviceClassEvent``."""
+        names = self.handle.cluster.names.names
+        wanted = [names[number] for number, _amount in pod.requests]
+        if old is not None and old.spec.extendedResourceName == new.spec.extendedResourceName:
+            return False
+        if old is None and f"deviceclass.resource.kubernetes.io/{new.metadata.name}" in wanted:
+            return True
+        return new.spec.HasField("extendedResourceName") and new.spec.extendedResourceName in wanted
+
     def _fits_empty(self, pod: PodInfo, node: core_v1_pb2.Node) -> bool:
         amounts = requests.resource_list(node.status.allocatable)
         if amounts.get(requests.PODS, 0) < 1:
@@ -237,6 +272,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
             amount <= amounts.get(names[number], 0)
             for number, amount in pod.requests
             if not self._is_ignored(names[number])
+            and (amounts.get(names[number], 0) > 0 or not self._is_delegated(names[number]))
         )
 
     def _grew(self, pod: PodInfo, old: core_v1_pb2.Node, new: core_v1_pb2.Node) -> bool:
@@ -244,7 +280,10 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
         wanted = [requests.PODS, *(names[number] for number, _amount in pod.requests)]
         before = requests.resource_list(old.status.allocatable)
         after = requests.resource_list(new.status.allocatable)
-        return self._fits_empty(pod, new) and any(after.get(name, 0) > before.get(name, 0) for name in wanted)
+        return self._fits_empty(pod, new) and any(
+            after.get(name, 0) > before.get(name, 0) or (not after.get(name, 0) and self._is_delegated(name))
+            for name in wanted
+        )
 
 
 def _least_allocated(

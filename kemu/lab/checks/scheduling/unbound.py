@@ -12,7 +12,8 @@ from kemu.lab.checks.history.facts import PodHistory
 _AVAILABLE = re.compile(r"0/(\d+) nodes are available: ")
 _NUMBER = re.compile(r"(?:(?<=^)|(?<=, ))\d+ ")
 _PREEMPTION = " preemption: "
-_NO_CLAIMS = " no new claims to deallocate,"
+_OF_CLAIMS = re.compile(" (no new claims to deallocate|still not schedulable),")
+"""What DynamicResources adds."""
 _NO_NODES = "no nodes available to schedule pods"
 NO_NODE = "there was no node"
 _NOT_TRIED = "no scheduler tried it"
@@ -47,7 +48,7 @@ def _why(pod: PodHistory) -> tuple[str, bool]:
     last = next((fact for fact in reversed(pod.facts) if fact.what == "unschedulable"), None)
     if last is None:
         return (_NOT_TRIED if not pod.attempts else "it was tried, and not bound"), False
-    message, _, preemption = last.message.replace(_NO_CLAIMS, "").partition(_PREEMPTION)
+    message, _, preemption = _OF_CLAIMS.sub("", last.message).partition(_PREEMPTION)
     if message == _NO_NODES:
         return NO_NODE, True
     nodes = _AVAILABLE.match(message)

@@ -23,7 +23,7 @@ from kemu.emulated.scheduler.cycle.decisions import Decider, ScheduleResult
 from kemu.emulated.scheduler.cycle.filtering import Filtering
 from kemu.emulated.scheduler.cycle.profiles import Profile
 from kemu.emulated.scheduler.framework.interfaces import Handle
-from kemu.emulated.scheduler.framework.results import Candidate
+from kemu.emulated.scheduler.framework.results import Candidate, PostFilterResult
 from kemu.emulated.scheduler.framework.statuses import ERROR, UNSCHEDULABLE, Status
 from kemu.emulated.scheduler.plugins import in_tree
 from kemu.emulated.scheduler.plugins.default_preemption import DefaultPreemption
@@ -47,6 +47,10 @@ class Asked(Decider):
 
     compared: tuple[IntArray, IntArray] | None = None
     """Rows and their totals, which are right up to a constant. None: there was nothing to compare."""
+    made: ScheduleResult | None = None
+    """The last decision."""
+    came: PostFilterResult | None = None
+    """What PostFilter said of it."""
 
     def choose(self, decision: ScheduleResult, rows: IntArray, totals: IntArray, *, by_lot: bool = False) -> None:
         self.compared = rows, totals
@@ -104,7 +108,8 @@ def decision(decider: Asked, pod: PodInfo) -> dict[str, Any]:
     if nominated:
         cluster.nominator.nominate(pod, nominated)
     decider.compared = None
-    made = decider.decide(pod)
+    made = decider.made = decider.decide(pod)
+    decider.came = None
     if made.error is not None:
         return {"error": made.error.message, "feasible": [], "node": ""}
     filtering = made.filtering
@@ -124,7 +129,7 @@ def decision(decider: Asked, pod: PodInfo) -> dict[str, Any]:
         _add_scores(result, decider, filtering, np.array(feasible), names)
     if not made.node:
         result["message"] = filtering.message()
-        _add_preemption(result, filtering, decider.profile)
+        _add_preemption(result, filtering, decider)
     return result
 
 
@@ -164,12 +169,13 @@ def _add_scores(result: dict[str, Any], decider: Asked, filtering: Filtering, ro
     result["best"] = sorted(names[row] for row in rows[totals == totals.max()].tolist())
 
 
-def _add_preemption(result: dict[str, Any], filtering: Filtering, profile: Profile) -> None:
+def _add_preemption(result: dict[str, Any], filtering: Filtering, decider: Asked) -> None:
+    profile = decider.profile
     plugin = next((one for one in profile.post_filters if isinstance(one, DefaultPreemption)), None)
     if plugin is None:
         return
     preemptor, pod = plugin.preemptor, filtering.cycle.pod
-    came = profile.post_filter(filtering)
+    came = decider.came = profile.post_filter(filtering)
     result["fullMessage"] = f"{result['message']} {came.message}".rstrip()
     tried = preemptor.preempt(filtering, pod.pod.status.nominatedNodeName)
     # After a rejection in PreFilter the phase ends with an error; what preemption would have said is recorded as well.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
 from kemu.lab.conformance import storages
+from kemu.lab.conformance.merges import merged
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
@@ -42,20 +43,7 @@ def changed_by(event: Json, find: Callable[[str, str, str], Any | None]) -> tupl
     old = find(event["kind"], event.get("namespace", ""), event["name"])
     if old is None or event["do"] == "delete":
         return old, None
-    return old, convert.from_json(message, _merged(convert.to_json(old), event["patch"]))
-
-
-def _merged(fields: Json, changes: Mapping[str, Any]) -> Json:
-    """A JSON merge patch."""
-    merged = dict(fields)
-    for name, value in changes.items():
-        if value is None:
-            merged.pop(name, None)
-        elif isinstance(value, Mapping):
-            merged[name] = _merged(merged.get(name) or {}, value)
-        else:
-            merged[name] = value
-    return merged
+    return old, convert.from_json(message, merged(convert.to_json(old), event["patch"]))
 
 
 class Objects:

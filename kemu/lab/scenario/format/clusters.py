@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.emulated.kubelet.settings import kubelet_configurations
+from kemu.emulated.kubelet.settings.devices import Devices
 from kemu.emulated.kubelet.settings.kubelet_configurations import KubeletConfiguration
 from kemu.emulated.scheduler.experiments import switches
 from kemu.emulated.settings.declared import REQUIRED, Section, setting
@@ -81,6 +82,11 @@ class NodeFields:
     policy: Mapping[str, Any] = setting(
         _POLICY, "Experiment switches of the kubelet; the defaults are today's Kubernetes.", {}
     )
+    devices: list[Devices] = setting(
+        ListOf(Section(Devices, noun="driver")),
+        "Devices that drivers publish in ResourceSlices, for claims of pods.",
+        [],
+    )
     machine: Mapping[str, Any] = setting(
         _MACHINE, "What the kubelet measures beside memory and the size of the disk.", {}
     )
@@ -112,6 +118,8 @@ class Node:
     """File systems, inodes and processes, as written."""
     policy: Mapping[str, Any] = field(default_factory=dict)
     """Experiment switches of the kubelet."""
+    devices: tuple[Mapping[str, Any], ...] = ()
+    """Its devices, by driver: plain data of :class:`kemu.emulated.kubelet.settings.devices.Devices`."""
     static_pods: tuple[core_v1_pb2.Pod, ...] = ()
     """The manifests of its static pods."""
 

@@ -27,7 +27,7 @@ from kemu.emulated.settings.documents import Path, follow
 from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario import scenarios
 from kemu.lab.scenario.format.clusters import Extender, Node, NodeFields, Nodes, Scheduler
-from kemu.lab.scenario.loading.objects import manifests
+from kemu.lab.scenario.loading.objects import devices, manifests
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.runtime import user_code
 from kemu.runtime.words import did_you_mean
@@ -79,7 +79,7 @@ def alike(stated: NodeFields, called: Sequence[str], raw: Mapping[str, Any], pat
     except curves.CurveError as error:
         report.add((*path, "usage"), str(error))
     static_pods = _static_pods(kubelet, (*path, "kubelet", "staticPods"), report)
-    rest = (kubelet, stated.usage, stated.machine, stated.policy, static_pods)
+    rest = (kubelet, stated.usage, stated.machine, stated.policy, static_pods, devices.read(stated, path, report))
     made = [named(template, name, *rest) for name in called]
     longest = max(called, key=len, default="")
     if len(longest) > _LONGEST_HOSTNAME:
@@ -135,13 +135,16 @@ def named(
     machine: Mapping[str, Any] = _NONE,
     policy: Mapping[str, Any] = _NONE,
     static_pods: tuple[core_v1_pb2.Pod, ...] = (),
+    its_devices: tuple[Mapping[str, Any], ...] = (),
 ) -> Node:
     """A node made from a template. ``kubelet``: its configuration as written."""
     node = core_v1_pb2.Node()
     node.CopyFrom(template)
     node.metadata.name = name
     node.metadata.labels["kubernetes.io/hostname"] = name
-    return Node(name, node.SerializeToString(deterministic=True), kubelet, usage, machine, policy, static_pods)
+    return Node(
+        name, node.SerializeToString(deterministic=True), kubelet, usage, machine, policy, its_devices, static_pods
+    )
 
 
 _OF_MACHINES = ("capacity", "allocatable", "addresses", "nodeInfo", "images")

@@ -22,7 +22,7 @@ from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.format.events import OF_MACHINES, Event
 from kemu.lab.scenario.format.keys import controller_keys
 from kemu.lab.scenario.format.workloads import Workload
-from kemu.lab.scenario.loading.objects import manifests, volumes
+from kemu.lab.scenario.loading.objects import devices, manifests, volumes
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2, rbac_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
@@ -54,11 +54,13 @@ def chosen(
     is_chaotic: bool,
     *,
     has_volumes: bool = False,
+    has_devices: bool = False,
 ) -> dict[str, Controller]:
     """Name → settings. ``checked``: what the scenario says; None: nothing, so that the rest decides."""
     if checked is None:
         needed = _needed(nodes, setup, events, workloads, is_chaotic)
         needed += controller_keys.OF_VOLUMES if has_volumes else ()
+        needed += controller_keys.OF_DEVICES if has_devices else ()
         return {name: controller_keys.default(name) for name in needed}
     if isinstance(checked, list):
         return {name: controller_keys.default(name) for name in controller_keys.KINDS if name in checked}
@@ -131,7 +133,7 @@ def _needed(
         found.append(controller_keys.CLUSTER_ROLE_AGGREGATION)
     if any(_has_time_to_live(one) for one in objects):
         found.append(controller_keys.TTL_AFTER_FINISHED)
-    own_claims = any(volumes.own_claims(one) for one in (*objects, *templates))
+    own_claims = any(volumes.own_claims(one) or devices.own_claims(one) for one in (*objects, *templates))
     ends_by_itself = {controller_keys.CRON_JOB, controller_keys.TTL_AFTER_FINISHED} & set(found)
     if own_claims or ends_by_itself or _leaves_garbage(objects, events):
         found.append(controller_keys.GARBAGE_COLLECTOR)

@@ -48,7 +48,14 @@ from kemu.lab.scenario.loading import (
     timelines,
     users,
 )
-from kemu.lab.scenario.loading.objects import admission_hooks, foreign_files, manifest_files, manifests, volumes
+from kemu.lab.scenario.loading.objects import (
+    admission_hooks,
+    devices,
+    foreign_files,
+    manifest_files,
+    manifests,
+    volumes,
+)
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime import user_code, words
 
@@ -305,6 +312,10 @@ class _Loading:
         extenders = clusters.extenders(spec.extenders, schedulers, ("spec", "extenders"), self.report)
         setup, declared = self._setup(spec, timeline, sources)
         has_volumes = spec.storage is not None or volumes.are_used(setup, timeline.events, timeline.workloads)
+        has_devices = devices.are_used(nodes, setup, timeline.events, timeline.workloads)
+        if has_devices:
+            classes = devices.default_classes(nodes, setup)
+            setup += [_manifest(one, ("spec", "nodes"), self.report) for one in classes]
         running = controllers.chosen(
             spec.controllers,
             nodes,
@@ -313,6 +324,7 @@ class _Loading:
             timeline.workloads,
             bool(spec.chaos) or autoscaler is not None,
             has_volumes=has_volumes,
+            has_devices=has_devices,
         )
         has_autoscaler = raw.get("autoscaler") is not None
         has_descheduler = raw.get("descheduler") is not None
@@ -384,6 +396,7 @@ class _Loading:
             images=clusters.image_sizes(spec.images, self._stated_nodes(), ("spec", "images"), report),
             timing=spec.timing,
             storage=(spec.storage or Storage()) if has_volumes else None,
+            devices=has_devices,
             references=spec.references,
             setup=tuple(setup),
             events=tuple(timeline.events),

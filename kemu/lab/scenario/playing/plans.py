@@ -189,6 +189,8 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
         config["storage"] = plain(scenario.storage.drivers)
         if volumes.may_grow(scenario.storage, scenario.setup, scenario.events):
             config["growingVolumes"] = True
+    if scenario.devices:
+        config["devices"] = list(node.devices)
     if scenario.references is not None:
         config["references"] = plain(scenario.references)
     return _spec(scenario, f"kubelet/{node.name}", KUBELET_FACTORY, config)
@@ -225,6 +227,8 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
                 continue
             if scenario.storage is not None:
                 config["storage"] = True
+            if scenario.devices:
+                config["devices"] = True
             config |= {
                 "policy": dict(scheduler.policy),
                 "timing": dict(scenario.timing),
@@ -302,7 +306,10 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
             config["settings"] = plain(scenario.queues)
         if name == controller_keys.DESCHEDULER:
             config |= {"settings": plain(scenario.descheduler), "events": scenario.event_objects}
-        if name in controller_keys.OF_VOLUMES or scenario.event_objects != recorders.NOTABLE:
+        if (
+            name in (*controller_keys.OF_VOLUMES, *controller_keys.OF_DEVICES)
+            or scenario.event_objects != recorders.NOTABLE
+        ):
             config["events"] = scenario.event_objects
         if name == controller_keys.CSI_DRIVERS:
             config["drivers"] = plain(scenario.storage.drivers) if scenario.storage else {}

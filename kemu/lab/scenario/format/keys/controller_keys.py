@@ -49,6 +49,10 @@ EPHEMERAL_VOLUMES, VOLUME_PROTECTION = "ephemeral-volume", "volume-protection"
 OF_VOLUMES = (VOLUME_BINDER, CSI_DRIVERS, ATTACH_DETACH, EPHEMERAL_VOLUMES, VOLUME_PROTECTION)
 """What a scenario with volumes needs."""
 
+RESOURCE_CLAIM, DEVICE_TAINT_EVICTION = "resourceclaim", "device-taint-eviction"
+OF_DEVICES = (RESOURCE_CLAIM, DEVICE_TAINT_EVICTION)
+"""What a scenario with devices needs."""
+
 KINDS: dict[str, Kind] = {
     NODE_LIFECYCLE: Kind(
         "kemu.emulated.controllers.node_lifecycle:NodeLifecycleController",
@@ -150,6 +154,14 @@ KINDS: dict[str, Kind] = {
     VOLUME_PROTECTION: Kind(
         "kemu.emulated.controllers.volumes.protections:VolumeProtection",
         "Keeps claims and volumes that are deleted as long as they are used.",
+    ),
+    RESOURCE_CLAIM: Kind(
+        "kemu.emulated.controllers.devices.resource_claims:ResourceClaimController",
+        "Makes the ResourceClaims of pods, deallocates and deletes those that are needed no more.",
+    ),
+    DEVICE_TAINT_EVICTION: Kind(
+        "kemu.emulated.controllers.devices.taint_evictions:DeviceTaintEvictionController",
+        "Deletes pods whose devices have a NoExecute taint that they do not tolerate.",
     ),
     ENDPOINTS: Kind(
         "kemu.emulated.controllers.services.legacy:EndpointsController",

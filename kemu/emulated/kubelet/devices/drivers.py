@@ -1,0 +1,220 @@
+"""The DRA drivers of one node: they publish its devices in ResourceSlices, and prepare claims in their time.
+
+The pool of a driver is called after the node. A slice holds as many devices as the API allows; whatever changes in the
+pool raises its generation. Mirrors ``k8s.io/dynamic-resource-allocation/resourceslice``, but that a slice that somebody
+else deletes comes back only with the next change of the pool, or with the next start of the kubelet. That one deletes
+the slices of its node when it starts, as no driver has registered then (``pkg/kubelet/cm/dra/plugin``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kemu import errors
+from kemu.emulated.client import clients, retries
+from kemu.emulated.kubelet.settings.devices import Devices
+from kemu.emulated.objects import meta
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.settings.declared import restored
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.resource_v1_pb2 import Device, DeviceAttribute, DeviceTaint, ResourceSlice
+from kemu.runtime import distributions
+from kemu.runtime.env import Env
+from kemu.runtime.faults.handlers import Assignment, End
+from kemu.runtime.runlog.events import SlicePublished
+
+MOST_IN_SLICE, MOST_WITH_TAINTS = 128, 64
+"""``ResourceSliceMaxDevices`` and ``ResourceSliceMaxDevicesWithAdvancedFeatures``."""
+LATE, VANISH, FAIL = "lateSlices", "devicesVanish", "prepareFails"
+"""Faults that drivers carry out."""
+
+
+class Driver:
+    """One driver on the node."""
+
+    def __init__(self, name: str, groups: Sequence[Devices]) -> None:
+        self.name = name
+        self.devices = [device for group in groups for device in devices_of(group)]
+        first = groups[0]
+        self.publish = distributions.parse(first.publish)
+        self.prepare = distributions.parse(first.prepare)
+        self.unprepare = distributions.parse(first.unprepare)
+        self.generation = 0
+        self.published: list[ResourceSlice] = []
+
+
+class Drivers:
+    """The drivers of one node."""
+
+    def __init__(self, env: Env, client: clients.Client, node: str, stated: Sequence[Mapping[str, Any]]) -> None:
+        """``stated``: :class:`Devices` as plain data."""
+        self._env = env
+        self._client = client
+        self._node = node
+        groups: dict[str, list[Devices]] = {}
+        for one in stated:
+            group = restored(Devices, one)
+            groups.setdefault(group.driver, []).append(group)
+        self.by_name = {name: Driver(name, found) for name, found in groups.items()}
+        self._owner: core_v1_pb2.Node | None = None
+        self._late: dict[str, Assignment] = {}
+        self._vanished: dict[str, Assignment] = {}
+        self._failing: dict[str, Assignment] = {}
+        self._turn = asyncio.Lock()
+        env.on_fault(LATE, lambda fault: self._begin(self._late, fault))
+        env.on_fault(VANISH, self._vanish)
+        env.on_fault(FAIL, lambda fault: self._begin(self._failing, fault))
+
+    async def start(self, node: core_v1_pb2.Node) -> None:
+        """The node is registered: slices of an earlier kubelet go, and the drivers publish theirs."""
+        self._owner = node
+        selector = f"spec.nodeName={self._node}"
+        await retries.patiently(
+            self._env, lambda: self._client.delete_collection("resourceslices", field_selector=selector)
+        )
+        for driver in self.by_name.values():
+            self._env.spawn(self._publish_first(driver), f"slices of {driver.name}")
+
+    async def _publish_first(self, driver: Driver) -> None:
+        wait_s = driver.publish.draw(self._env.random)
+        for fault in self._late.values():
+            wait_s += distributions.parse(fault.parameters["by"]).draw(fault.random)
+            fault.hit("")
+        if wait_s > 0:
+            await self._env.clock.sleep(wait_s)
+        await self._publish(driver)
+
+    async def _publish(self, driver: Driver) -> None:
+        """Bring the slices of the pool up to date."""
+        async with self._turn:
+            devices = [device for device in driver.devices if not self._has_vanished(device.name)]
+            limit = MOST_WITH_TAINTS if any(device.taints for device in devices) else MOST_IN_SLICE
+            parts = [devices[start : start + limit] for start in range(0, len(devices), limit)]
+            driver.generation += 1
+            old, driver.published = driver.published, []
+            for index, part in enumerate(parts):
+                wanted = self._slice(driver, index, part, len(parts))
+                known = old[index] if index < len(old) else None
+                driver.published.append(await self._write(wanted, known))
+            for known in old[len(parts) :]:
+                await self._remove(known)
+            event = SlicePublished(
+                node=self._node, driver=driver.name, generation=driver.generation, devices=len(devices)
+            )
+            self._env.log(event)
+
+    def _slice(self, driver: Driver, index: int, devices: Sequence[Device], count: int) -> ResourceSlice:
+        found = ResourceSlice()
+        assert self._owner is not None
+        found.metadata.generateName = f"{index:0{len(f'{count - 1:x}')}x}-{driver.name}-{self._node}-"
+        reference = meta.owner_reference(self._owner, "v1", "Node")
+        reference.ClearField("blockOwnerDeletion")
+        found.metadata.ownerReferences.append(reference)
+        found.spec.driver, found.spec.nodeName = driver.name, self._node
+        pool = found.spec.pool
+        pool.name, pool.generation, pool.resourceSliceCount = self._node, driver.generation, count
+        found.spec.devices.extend(devices)
+        return found
+
+    async def _write(self, wanted: ResourceSlice, known: ResourceSlice | None) -> ResourceSlice:
+        if known is not None:
+            changed = ResourceSlice()
+            changed.CopyFrom(known)
+            changed.metadata.ClearField("resourceVersion")
+            changed.spec.CopyFrom(wanted.spec)
+            try:
+                return await retries.patiently(self._env, lambda: self._client.update(changed))
+            except errors.NotFound:
+                pass
+        return await retries.patiently(self._env, lambda: self._client.create(wanted))
+
+    async def _remove(self, known: ResourceSlice) -> None:
+        try:
+            name = known.metadata.name
+            await retries.patiently(self._env, lambda: self._client.delete("resourceslices", name))
+        except errors.NotFound:
+            pass
+
+    # --- preparing ---------------------------------------------------------------------------------------------------
+
+    async def prepare(self, driver: Driver, claim: str) -> str:
+        """``NodePrepareResources``. Returns what is wrong."""
+        await self._take(driver.prepare)
+        for fault in self._failing.values():
+            if fault.random.random() < fault.parameters.get("failures", 1.0):
+                fault.hit("")
+                return f"driver {driver.name} cannot prepare claim {claim}"
+        return ""
+
+    async def unprepare(self, driver: Driver) -> None:
+        """``NodeUnprepareResources``."""
+        await self._take(driver.unprepare)
+
+    async def _take(self, time: distributions.Distribution) -> None:
+        stream: random.Random = self._env.random
+        seconds = time.constant if time.constant is not None else time.draw(stream)
+        if seconds > 0:
+            await self._env.clock.sleep(seconds)
+
+    # --- faults ------------------------------------------------------------------------------------------------------
+
+    def _begin(self, kind: dict[str, Assignment], fault: Assignment) -> End:
+        kind[fault.id] = fault
+        return lambda: kind.pop(fault.id, None)
+
+    def _vanish(self, fault: Assignment) -> End:
+        self._vanished[fault.id] = fault
+        fault.hit("")
+        self._changed()
+
+        def end() -> None:
+            del self._vanished[fault.id]
+            self._changed()
+
+        return end
+
+    def _has_vanished(self, device: str) -> bool:
+        return any(
+            fnmatch.fnmatchcase(device, pattern)
+            for fault in self._vanished.values()
+            for pattern in fault.parameters.get("devices") or ["*"]
+        )
+
+    def _changed(self) -> None:
+        for driver in self.by_name.values():
+            if driver.generation:
+                self._env.spawn(self._publish(driver), f"slices of {driver.name}")
+
+
+def devices_of(group: Devices) -> list[Device]:
+    """Raises ValueError for an attribute that is none, ConversionError for a taint that is none."""
+    template = Device()
+    for name, value in group.attributes.items():
+        template.attributes[name].CopyFrom(_attribute(name, value))
+    for name, amount in group.capacity.items():
+        template.capacity[name].value.string = amount
+    for taint in group.taints:
+        template.taints.append(convert.from_json(DeviceTaint, taint))
+    found = []
+    for number in range(group.count):
+        device = Device()
+        device.CopyFrom(template)
+        device.name = f"{group.prefix}-{number}"
+        found.append(device)
+    return found
+
+
+def _attribute(name: str, value: object) -> DeviceAttribute:
+    if isinstance(value, bool):
+        return DeviceAttribute(bool=value)
+    if isinstance(value, int):
+        return DeviceAttribute(int=value)
+    if isinstance(value, str):
+        return DeviceAttribute(string=value)
+    if isinstance(value, Mapping) and set(value) == {"version"} and isinstance(value["version"], str):
+        return DeviceAttribute(version=value["version"])
+    raise ValueError(f"{name}: must be a text, a whole number, true, false, or {{version: 1.2.3}}")

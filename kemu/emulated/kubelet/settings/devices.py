@@ -1,0 +1,37 @@
+"""Devices of a node and the driver that publishes and prepares them, as a scenario states them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kemu.emulated.settings.declared import REQUIRED, setting
+from kemu.emulated.settings.distributed import TIME
+from kemu.emulated.settings.shapes import QUANTITY, Free, ListOf, MapOf, Text, Whole
+
+MOST = 4096
+"""Devices of one driver on a node."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Devices:
+    """Devices of one driver that are alike; times are seconds, or distributions of them."""
+
+    driver: str = setting(Text(), "The driver, a domain such as gpu.example.com.", REQUIRED)
+    count: int = setting(Whole(1, MOST), "How many.", REQUIRED)
+    name: str | None = setting(
+        Text(), "What their names begin with: gpu gives gpu-0, gpu-1, …; by default the first part of the driver."
+    )
+    attributes: Mapping[str, Any] = setting(
+        Free(), "Attributes: a text, a whole number, true or false, or {version: 1.2.3}.", {}
+    )
+    capacity: Mapping[str, str] = setting(MapOf(QUANTITY), "Capacities, such as memory: 80Gi.", {})
+    taints: list[Any] = setting(ListOf(Free()), "Taints as in a ResourceSlice: key, value, effect.", [])
+    publish: Any = setting(TIME, "From the registration of the node to the slices; {default} by default.", "0s")
+    prepare: Any = setting(TIME, "How long it takes to prepare a claim; {default} by default.", "100ms")
+    unprepare: Any = setting(TIME, "How long it takes to take that back; {default} by default.", "100ms")
+
+    @property
+    def prefix(self) -> str:
+        return self.name or self.driver.partition(".")[0]
