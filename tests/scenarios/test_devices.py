@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 import kemu
+from kemu import errors
 from kemu.lab.scenario.loading import loader
-from tests.scenario.texts import problems
 
 TEMPLATE: dict[str, Any] = {
     "apiVersion": "resource.k8s.io/v1",
@@ -38,7 +39,7 @@ def document(*events: dict[str, Any], **spec: Any) -> str:
 def play(tmp_path: Path, text: str) -> list[tuple[float, str, dict[str, Any]]]:
     (tmp_path / "scenario.yaml").write_text(text)
     run = kemu.run(tmp_path / "scenario.yaml", out=tmp_path / "run")
-    return [(event.time_ns / 1e9, event.kind, dict(event.data)) for event in run.events()]
+    return [(event.time_ns / 1e9, event.kind, dict(event.data)) for event in run.events]
 
 
 def test_the_next_pod_gets_the_device_when_it_is_unprepared(tmp_path: Path) -> None:
@@ -96,5 +97,7 @@ def test_nothing_runs_where_nobody_speaks_of_devices() -> None:
 
 
 def test_mistakes_about_devices() -> None:
-    wrong = document().replace("count: 1", "count: 1\n      attributes: {model: [a]}")
-    assert any("model" in str(one) for one in problems(wrong))
+    wrong = document().replace("driver: gpu.example.com", "driver: gpu.example.com\n      attributes: {model: [a]}", 1)
+    with pytest.raises(errors.ScenarioError) as refused:
+        loader.loads(wrong)
+    assert "model: must be a text, a whole number" in str(refused.value)
