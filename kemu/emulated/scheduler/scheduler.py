@@ -73,6 +73,8 @@ class Scheduler:
         watched: dict[str, informers.Handler[Any]] = dict(feeds.lookup_feeds(self.engine.cluster))
         if config.get("storage"):
             watched.update(feeds.storage_feeds(self.engine.cluster, self.engine.queue))
+        if configuration.groups:
+            watched["podgroups"] = self.engine.group_feed
         watched["nodes"] = self.engine.node_feed
         watched["pods"] = self.engine.pod_feed
         by_resource = {

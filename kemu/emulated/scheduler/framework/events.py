@@ -63,6 +63,9 @@ class Event(enum.Enum):
     CAPACITY_ADD = "CSIStorageCapacity/Add"
     CAPACITY_UPDATE = "CSIStorageCapacity/Update"
     ATTACHMENT_DELETE = "VolumeAttachment/Delete"
+    POD_ADD = "Pod/Add"
+    """A new pod waits. Only schedulers with groups take it for an event (GangScheduling)."""
+    POD_GROUP_ADD = "PodGroup/Add"
     AVOIDANCE_OVER = "AvoidEvictedNode/Over"
     """The pods of a workload may use a node again that they had to avoid (``policy.avoidEvictedNode``). Old is the pod
     that was evicted there."""

@@ -51,6 +51,7 @@ from kemu.emulated.scheduler.framework.permits import WaitingPod
 from kemu.emulated.scheduler.framework.results import PostFilterResult
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status
+from kemu.emulated.scheduler.groups.states import Groups
 from kemu.errors import FieldError
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -128,6 +129,10 @@ class Handle:
         """The pod as the watch last showed it, which may be newer than the attempt's; None: it was deleted."""
         self.waiting: dict[str, WaitingPod] = {}
         """Pods that wait for their permit, by UID: plugins allow or reject them."""
+        self.groups: Groups | None = None
+        """Groups of pods, with the feature gate GenericWorkload."""
+        self.activate: Callable[[str], object] = lambda uid: None
+        """Lets the queue retry a pod (by UID), whatever it waits for."""
         self.avoided: AvoidedNodes | None = None
         """Nodes that workloads have to avoid, with ``policy.avoidEvictedNode``."""
         self.clock: Clock | None = None

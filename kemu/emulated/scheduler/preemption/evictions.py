@@ -30,6 +30,11 @@ _Victim = tuple[PodInfo, Any]
 """And the pod as it was when the preemption was decided."""
 
 
+def kind_of(preemptor: PodInfo) -> str:
+    """What events call the preemptor; a group of pods stands in the place of a pod."""
+    return getattr(preemptor, "kind", "pod")
+
+
 class Evictor:
     """Carries out preemptions. ``find`` returns a pod as last seen in the watch, by UID."""
 
@@ -99,7 +104,8 @@ class Evictor:
             self._busy[uid] = victims[-1][0].uid
             evicted = await self._evict(*victims[-1], preemptor, node)
         self._busy.pop(uid, None)
-        self._end(uid, cleared and evicted)
+        for member in getattr(preemptor, "members", (uid,)):
+            self._end(member, cleared and evicted)
 
     def _end(self, uid: str, is_complete: bool) -> None:
         if is_complete:
@@ -138,7 +144,7 @@ class Evictor:
             except ApiError:
                 preempted = ok = False
         if preempted:
-            self._reporter.preempted(victim.pod, preemptor.pod, node, deleted=not rejected)
+            self._reporter.preempted(victim.pod, preemptor.pod, node, kind_of(preemptor), deleted=not rejected)
         self._env.log(
             VictimDeleted(
                 pod=victim.key,
@@ -155,7 +161,7 @@ class Evictor:
 
     def _disruption_patch(self, victim: core_v1_pb2.Pod, preemptor: PodInfo) -> Mapping[str, Any] | None:
         scheduler = preemptor.pod.spec.schedulerName
-        message = f"{scheduler}: preempting to accommodate a higher priority pod"
+        message = f"{scheduler}: preempting to accommodate a higher priority {kind_of(preemptor)}"
         now_unix_ns = self._env.clock.unix_ns()
         conditions, generation = victim.status.conditions, victim.metadata.generation
         return meta.condition_patch(
