@@ -22,6 +22,7 @@ from kemu.emulated.scheduler.queue.queues import QueuedPod
 
 UNSCHEDULABLE = "pod group is unschedulable"
 _AWAITS = "pod group is waiting for preemption to complete"
+_WAITS = "one or more plugins asked to wait and no plugin rejected pod"
 _NO_NODES = "no nodes available to schedule pods"
 
 
@@ -186,14 +187,12 @@ class Attempts:
 
     def _permit(self, profile: Profile, cycle: Cycle, node: str) -> tuple[Status | None, str]:
         """A refusal; or why the member waits, "" where it need not."""
-        why: list[str] = []
-        waits = False
+        last: Status | None = None
         for plugin in profile.permit:
             status, _limit_s = plugin.permit(cycle, node)
             if status is None:
                 continue
             if status.code != WAIT:
                 return answers.answer_of("Permit", plugin.name, "permit", status), ""
-            waits = True
-            why += status.reasons
-        return None, (", ".join(why) or "waits") if waits else ""
+            last = status
+        return None, "" if last is None else ", ".join((*last.reasons, _WAITS))
