@@ -160,10 +160,8 @@ class Attempts:
         one.failure = Failure(message, filtering.rejectors(), pending=filtering.pending())
 
     def _count(self, key: Key, pod: QueuedPod, one: MemberResult) -> None:
-        cluster, info = self._cluster, pod.info
-        cluster.add_pod(info, one.node)
-        if cluster.nominator.nodes:
-            cluster.nominator.remove(info.uid)
+        info = pod.info
+        self._cluster.add_pod(info, one.node)
         assert self._groups.trial is not None
         self._groups.trial[1].assume(info.uid, one.node)
 
@@ -174,9 +172,6 @@ class Attempts:
         self._cluster.remove_pod(info.uid)
         if self._groups.trial is not None:
             self._groups.trial[1].forget(info.uid)
-        nominated = info.pod.status.nominatedNodeName
-        if nominated:
-            self._cluster.nominator.nominate(info, nominated)
 
     def _reserve(self, profile: Profile, cycle: Cycle, node: str) -> Status | None:
         for plugin in profile.reserve:

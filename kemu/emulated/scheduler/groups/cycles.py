@@ -123,9 +123,19 @@ class GroupCycles:
     def _decide(self, key: Key, members: list[QueuedPod]) -> GroupResult:
         """Choose nodes, or victims. From here on the cache keeps its snapshot."""
         self._cluster.settle()
+        # Of a nominated pod that is in no queue, as all members are now, the nominator gives out but the name.
+        nominator = self._cluster.nominator
+        nominated = [(pod.info, nominator.remove(pod.info.uid)) for pod in members] if nominator.nodes else []
+        result = self._place_or_preempt(key, members)
+        for info, node in nominated:
+            if node:
+                nominator.nominate(info, node)
+        self._cluster.hold_snapshot()
+        return result
+
+    def _place_or_preempt(self, key: Key, members: list[QueuedPod]) -> GroupResult:
         run: Callable[[bool], GroupResult] = lambda preempts: self._run(key, members, preempts)  # noqa: E731
         result = run(True)
-        self._cluster.hold_snapshot()
         if states.PREEMPTION not in self._groups.gates or result.fits or result.error:
             return result
         made_room, message = self._preemption.preempt(key, members, run)

@@ -1,9 +1,9 @@
 """The parts of a cluster in which a group may be placed, and which of them is best.
 
-Mirrors ``podGroupSchedulingPlacementAlgorithm`` with the plugins TopologyPlacementGenerator and PodGroupPodsCount
-(feature gate TopologyAwareWorkloadScheduling). The nodes with one value of the label that the PodGroup names are one
-placement; members that have a node already bind the group to theirs. The placement that takes the most pods wins; a lot
-decides between equal ones.
+Mirrors ``podGroupSchedulingPlacementAlgorithm`` with the plugins TopologyPlacementGenerator, PodGroupPodsCount and
+NodeResourcesFit (feature gate TopologyAwareWorkloadScheduling). The nodes with one value of the label that the PodGroup
+names are one placement; members that have a node already bind the group to theirs. How many pods a placement takes and
+how full it gets are its score; a lot decides between equal ones.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.nodes import NodeInfo
+from kemu.emulated.scheduler.cache.pods import CPU, MEMORY, PodInfo
 from kemu.emulated.scheduler.cycle.decisions import Decider
 from kemu.emulated.scheduler.framework.interfaces import MAX_SCORE, Handle
 from kemu.emulated.scheduler.groups.attempts import UNSCHEDULABLE, Attempts, GroupResult
 from kemu.emulated.scheduler.groups.states import Groups, Key
+from kemu.emulated.scheduler.plugins.node_resources_fit import NodeResourcesFit, is_scalar_resource
 from kemu.emulated.scheduler.queue.queues import QueuedPod
 
 
@@ -39,23 +43,60 @@ def best(
         return GroupResult([], "no feasible placements found")
     state = groups.live(key)
     scheduled = 0 if state is None else state.scheduled_count
-    results: list[GroupResult] = []
+    results: list[tuple[list[int] | None, GroupResult]] = []
     for rows in found.values():
         with _within(decider, rows):
             result = attempts.run(key, members, preempts=preempts)
         if result.error:
             return result
-        results.append(result)
-    possible = [one for one in results if one.fits or one.awaits_preemption]
+        results.append((rows, result))
+    possible = [(rows, one) for rows, one in results if one.fits or one.awaits_preemption]
     if not possible:
         message = f"0/{len(found)} placements are available, first placement status: {UNSCHEDULABLE}"
-        return results[0]._replace(message=message)
+        return results[0][1]._replace(message=message)
     if len(possible) == 1:
-        return possible[0]
-    counts = [scheduled + sum(1 for one in result.members if one.node) for result in possible]
+        return possible[0][1]
+    counts = [scheduled + sum(1 for one in result.members if one.node) for _rows, result in possible]
     scores = [count * MAX_SCORE // max(counts) for count in counts]
+    fit = decider.profile.plugins.get("NodeResourcesFit")
+    if isinstance(fit, NodeResourcesFit):
+        for place, (rows, result) in enumerate(possible):
+            placed = [pod for pod, one in zip(members, result.members, strict=False) if one.node]
+            scores[place] += _fullness(handle.cluster, fit, placed, rows)
     top = [place for place, score in enumerate(scores) if score == max(scores)]
-    return possible[top[0] if len(top) == 1 else top[handle.random.randrange(len(top))]]
+    return possible[top[0] if len(top) == 1 else top[handle.random.randrange(len(top))]][1]
+
+
+def _fullness(cluster: Cluster, fit: NodeResourcesFit, placed: list[QueuedPod], rows: list[int] | None) -> int:
+    """How much of the placement is requested with these pods, in percent (``scorePlacement`` of NodeResourcesFit)."""
+    nodes = cluster.rows if rows is None else [cluster.rows[row] for row in rows]
+    weighted = weights = 0
+    for name, weight in fit.weights:
+        number = cluster.names.of(name)
+        requested = sum(_request(pod.info, number) for pod in placed)
+        if not requested and is_scalar_resource(name):
+            continue
+        allocatable = 0
+        for node in nodes:
+            if node.allocatable[number]:
+                allocatable += node.allocatable[number]
+                requested += _requested(node, number)
+        if allocatable:
+            weighted += weight * (min(requested, allocatable) * MAX_SCORE // allocatable)
+            weights += weight
+    return weighted // weights if weights else 0
+
+
+def _request(pod: PodInfo, number: int) -> int:
+    if number in (CPU, MEMORY):
+        return int(pod.template.score_non_zero[number])
+    return dict(pod.template.score_requests).get(number, 0)
+
+
+def _requested(node: NodeInfo, number: int) -> int:
+    if number == CPU:
+        return node.non_zero_cpu
+    return node.non_zero_memory if number == MEMORY else node.requested[number]
 
 
 def _placements(handle: Handle, groups: Groups, key: Key) -> dict[str, list[int] | None] | str:
