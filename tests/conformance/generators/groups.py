@@ -37,7 +37,7 @@ class _Maker:
         rng = self.rng
         gates = {"GenericWorkload": True, "GangScheduling": self.preempts or rng.random() < 0.93}
         gates |= {"WorkloadAwarePreemption": self.preempts, "TopologyAwareWorkloadScheduling": self.topology}
-        if self.calm or rng.random() < 0.5:
+        if self.calm or self.topology or rng.random() < 0.5:
             gates["SchedulerPopFromBackoffQ"] = False
         if rng.random() < 0.3:
             gates["OpportunisticBatching"] = False

@@ -15,6 +15,7 @@ PODS: dict[str, Sort] = {
         acts="restartPolicy terminationGracePeriodSeconds activeDeadlineSeconds nodeSelector nodeName hostNetwork "
         "affinity schedulerName tolerations priorityClassName priority preemptionPolicy runtimeClassName overhead "
         "topologySpreadConstraints os schedulingGates readinessGates ephemeralContainers",
+        notes={"schedulingGroup": "with the feature gate GenericWorkload of the pod's scheduler"},
         parts="volumes initContainers containers securityContext resources",
         harmless={
             Reason.CONTAINERS: "hostPID hostIPC shareProcessNamespace hostUsers",
@@ -25,7 +26,6 @@ PODS: dict[str, Sort] = {
         },
         refused={
             "resourceClaims": NO_CLAIMS,
-            "schedulingGroup": "kemu does not schedule pods in groups",
         },
     ),
     **message(

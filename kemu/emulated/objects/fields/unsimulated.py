@@ -45,8 +45,6 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
         "devices are not allocated", "count them as an extended resource: allocatable: {example.com/gpu: 4}"
     ),
     "DeviceClass": Unsimulated("devices are not allocated", LEAVE_OUT),
-    "Workload": Unsimulated("pods are scheduled one by one, not in gangs", LEAVE_OUT),
-    "PodGroup": Unsimulated("pods are scheduled one by one, not in gangs", LEAVE_OUT),
     "PodTemplate": Unsimulated("nobody makes pods of it", _NO_PODS_FROM),
     "FlowSchema": Unsimulated("flows of requests are fixed; kemu up only classifies by them", LEAVE_OUT),
     "PriorityLevelConfiguration": Unsimulated("there is one level", LEAVE_OUT),

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.cache.pods import CPU, MEMORY, PodInfo
@@ -107,11 +108,12 @@ def _placements(handle: Handle, groups: Groups, key: Key) -> dict[str, list[int]
     label, cluster = constraints.topology[0].key, handle.cluster
     state = groups.live(key)
     required = ""
-    for name in [] if state is None else state.scheduled_nodes():
+    for pod, name in [] if state is None else state.scheduled_nodes():
         node = cluster.nodes.get(name)
         domain = None if node is None or node.held is None else node.labels.get(label)
         if domain is None:
-            return f"cannot determine domain for already scheduled pods: no topology domain found on node {name}"
+            why = f"no topology domain found for pod {meta.namespaced_name(pod)}"
+            return f"cannot determine domain for already scheduled pods: {why}"
         if required and required != domain:
             why = f"more than 1 domain found for pod group: {required}, {domain}"
             return f"cannot determine domain for already scheduled pods: {why}"

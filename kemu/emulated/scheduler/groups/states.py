@@ -51,9 +51,10 @@ class GroupState:
     def scheduled_count(self) -> int:
         return len(self.assumed) + len(self.assigned)
 
-    def scheduled_nodes(self) -> list[str]:
-        """The node of each pod that is assigned or assumed."""
-        return [*(self.pods[uid].spec.nodeName for uid in self.assigned), *self.assumed.values()]
+    def scheduled_nodes(self) -> list[tuple[core_v1_pb2.Pod, str]]:
+        """The pods that are assigned or assumed, each with its node."""
+        found = [(self.pods[uid], self.pods[uid].spec.nodeName) for uid in self.assigned]
+        return found + [(self.pods[uid], node) for uid, node in self.assumed.items()]
 
     def add(self, pod: core_v1_pb2.Pod) -> None:
         uid = pod.metadata.uid
