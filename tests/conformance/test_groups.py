@@ -45,7 +45,7 @@ def test_the_condition_of_a_group_counts() -> None:
 
 
 def test_without_the_rule_of_retries_timelines_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The comparison can fail: were members requeued by events, like other pods, the recorded retries would not come."""
+    """The comparison can fail: were members requeued by events, as other pods are, the recorded retries would lack."""
     monkeypatch.setattr(GroupQueue, "failed", SchedulingQueue.failed)
     cases = list(case_files.read(DATA / "gangs.jsonl.gz"))[:20]
     assert any(timelines.agrees(case.expect, timelines.answer(case.question)) for case in cases)

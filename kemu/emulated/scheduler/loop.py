@@ -19,7 +19,9 @@ from typing import Any
 from kemu.emulated import variants
 from kemu.emulated.client.recorders import Recorder
 from kemu.emulated.scheduler.binding_cycles import BindingCycles
+from kemu.emulated.scheduler.cache import pod_groups
 from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.pod_groups import Groups
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.configuration.configurations import Configuration, ProfileConfiguration
 from kemu.emulated.scheduler.configuration.timings import Timing
@@ -36,9 +38,8 @@ from kemu.emulated.scheduler.feeds import NodeFeed, PodFeed
 from kemu.emulated.scheduler.framework.events import Event
 from kemu.emulated.scheduler.framework.interfaces import Api, Handle
 from kemu.emulated.scheduler.framework.registries import Registry
-from kemu.emulated.scheduler.groups import parts, states
+from kemu.emulated.scheduler.groups import parts
 from kemu.emulated.scheduler.groups.cycles import GroupCycles
-from kemu.emulated.scheduler.groups.states import Groups
 from kemu.emulated.scheduler.plugins.avoid_evicted_node import AvoidEvictedNode
 from kemu.emulated.scheduler.plugins.gang_scheduling import GangScheduling
 from kemu.emulated.scheduler.plugins.priority_sort import FirstInFirstOut
@@ -165,7 +166,8 @@ class Engine:
         self.node_feed = NodeFeed(self.cluster, self.queue)
         if groups is not None:
             assert isinstance(self.queue, parts.GroupQueue)
-            assert isinstance(self.pod_feed, parts.GroupPodFeed) and isinstance(self.cluster, parts.GroupCluster)
+            assert isinstance(self.pod_feed, parts.GroupPodFeed)
+            assert isinstance(self.cluster, parts.GroupCluster)
             self.cluster.groups = self.queue.groups = self.pod_feed.groups = groups
             self.group_feed = parts.GroupFeed(groups, self.queue)
             one_by_one = self._scheduling
@@ -178,7 +180,7 @@ class Engine:
 
     def _profile(self, configuration: ProfileConfiguration, registry: Registry) -> Profile:
         groups = self.handle.groups
-        if groups is not None and states.GANG in groups.gates:
+        if groups is not None and pod_groups.GANG in groups.gates:
             registry = dataclasses.replace(registry, default={**registry.default, "GangScheduling": GangScheduling})
         avoided = [AvoidEvictedNode({}, self.handle)] if self.avoided is not None else []
         profile = Profile(configuration, self.handle, registry, last_filters=avoided)

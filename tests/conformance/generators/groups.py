@@ -55,8 +55,9 @@ class _Maker:
                 (late if self.calm and rng.random() < 0.3 else pods).append(pod)
         if self.calm and rng.random() < 0.5:
             pods.append(self.pod())
-        made: Json = {"horizon_s": 35 if self.calm else 0.9 if gates.get("SchedulerPopFromBackoffQ") is False else 0.03, "featureGates": gates, "nodes": nodes, "pods": pods}
-        made["podGroups"] = groups
+        # Where pods are taken from backoff, a group that does not fit is tried again each millisecond.
+        horizon_s = 35 if self.calm else 0.9 if gates.get("SchedulerPopFromBackoffQ") is False else 0.03
+        made: Json = {"horizon_s": horizon_s, "featureGates": gates, "nodes": nodes, "pods": pods, "podGroups": groups}
         if rng.random() < 0.2:
             made["pdbs"] = [self.budget(app) for app in "ab"]
         made["events"] = self.events(nodes, late, groups) if self.calm else []
@@ -106,9 +107,11 @@ class _Maker:
         self.names.append(name)
         container: Json = {"name": "main", "image": "app:1"}
         container["resources"] = {"requests": {"cpu": f"{cpu or rng.randrange(1, 5) * 500}m"}}
+        if priority is None:
+            priority = rng.choice((0, 5, 10)) if on else rng.choice((0, 10, 200))
         spec: Json = {
             "containers": [container],
-            "priority": priority if priority is not None else rng.choice((0, 5, 10)) if on else rng.choice((0, 10, 200)),
+            "priority": priority,
             "preemptionPolicy": "Never" if not on and rng.random() < 0.05 else "PreemptLowerPriority",
             "terminationGracePeriodSeconds": rng.choice((0, 3)),
         }

@@ -9,7 +9,8 @@ _POLICIES = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
 _BINDINGS = ("ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
 _CONFIGURATIONS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 ACCEPTED = (
-    "PriorityClass", "Workload", "PodGroup", "RuntimeClass", "PodDisruptionBudget", "Lease", *_POLICIES, *_BINDINGS, *_CONFIGURATIONS,
+    "PriorityClass", "Workload", "PodGroup", "RuntimeClass", "PodDisruptionBudget", "Lease",
+    *_POLICIES, *_BINDINGS, *_CONFIGURATIONS,
 )  # fmt: skip
 """Kinds that scenarios may hold."""
 

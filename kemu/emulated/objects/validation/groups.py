@@ -68,9 +68,8 @@ def _check_workload(workload: scheduling_v1alpha2_pb2.Workload, found: list[Caus
         _check_spec(template, here, found)
     if workload.spec.HasField("controllerRef"):
         reference = workload.spec.controllerRef
-        for name in ("kind", "name"):
-            if not getattr(reference, name):
-                found.append(required(f"spec.controllerRef.{name}"))
+        missing = [name for name in ("kind", "name") if not getattr(reference, name)]
+        found += [required(f"spec.controllerRef.{name}") for name in missing]
 
 
 RULES = {

@@ -146,9 +146,8 @@ class Filtering:
         """The failure as a text, before PostFilter."""
         if self.rejection is not None:
             return diagnoses.prefilter_message(self.counted or self.nodes, self.rejection)
-        return diagnoses.failure_message(
-            self.counted or self.nodes, ((self.explain(verdict), count) for verdict, count in self.tally.items() if verdict)
-        )
+        tally = ((self.explain(verdict), count) for verdict, count in self.tally.items() if verdict)
+        return diagnoses.failure_message(self.counted or self.nodes, tally)
 
     def rejected_by_plugin(self) -> dict[str, int]:
         """How many nodes each plugin rejected."""

@@ -42,6 +42,7 @@ import numpy as np
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.columns import BoolArray, IntArray
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
+from kemu.emulated.scheduler.cache.pod_groups import Groups
 from kemu.emulated.scheduler.cache.pods import PodInfo, Template
 from kemu.emulated.scheduler.experiments.avoided_nodes import AvoidedNodes
 from kemu.emulated.scheduler.experiments.switches import Policy
@@ -51,7 +52,6 @@ from kemu.emulated.scheduler.framework.permits import WaitingPod
 from kemu.emulated.scheduler.framework.results import PostFilterResult
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status
-from kemu.emulated.scheduler.groups.states import Groups
 from kemu.errors import FieldError
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject

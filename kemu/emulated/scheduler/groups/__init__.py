@@ -3,7 +3,6 @@
 Only with the feature gate GenericWorkload of a scheduler: its classes take the place of those without groups
 (:func:`~kemu.emulated.scheduler.groups.parts.joined`), so that a scheduler without the gate runs none of this.
 
-states       which pods belong to which group, and how far they are
 parts        the cache, the queue and the event handlers of a scheduler that knows groups
 attempts     one attempt to find nodes for all members of a group, without any effect
 cycles       the cycle of a group: from the queue to the binding cycles of its members, or back

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.pod_groups import Groups, Key
 from kemu.emulated.scheduler.cycle.decisions import Decider, ScheduleResult
 from kemu.emulated.scheduler.cycle.profiles import Profile
 from kemu.emulated.scheduler.failures import SCHEDULER_ERROR, Failure, failure_of
 from kemu.emulated.scheduler.framework import answers
 from kemu.emulated.scheduler.framework.interfaces import Cycle
 from kemu.emulated.scheduler.framework.statuses import WAIT, Status
-from kemu.emulated.scheduler.groups.states import Groups, Key
 from kemu.emulated.scheduler.preemption.evictions import Evictor
 from kemu.emulated.scheduler.queue.queues import QueuedPod
 
@@ -143,8 +143,8 @@ class Attempts:
         return one
 
     def _make_room(self, pod: QueuedPod, one: MemberResult, preempts: bool) -> None:
-        assert one.result is not None and one.result.filtering is not None
-        filtering = one.result.filtering
+        filtering = one.result.filtering if one.result is not None else None
+        assert filtering is not None
         one.nominate = None
         message = filtering.message()
         if preempts:

@@ -11,16 +11,17 @@ from typing import Any
 
 from kemu.emulated.objects import times
 from kemu.emulated.objects.meta import get_condition
+from kemu.emulated.scheduler.cache import pod_groups
+from kemu.emulated.scheduler.cache.pod_groups import Groups, Key
 from kemu.emulated.scheduler.configuration.timings import Timing
 from kemu.emulated.scheduler.cycle.decisions import Decider
 from kemu.emulated.scheduler.cycle.status_updates import Reporter
 from kemu.emulated.scheduler.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failure, FailureHandler
 from kemu.emulated.scheduler.framework.interfaces import Api, Handle
-from kemu.emulated.scheduler.groups import placements, preemption, states
+from kemu.emulated.scheduler.groups import placements, preemption
 from kemu.emulated.scheduler.groups.attempts import UNSCHEDULABLE as GROUP_UNSCHEDULABLE
 from kemu.emulated.scheduler.groups.attempts import Attempts, GroupResult, MemberResult
 from kemu.emulated.scheduler.groups.parts import GroupQueue
-from kemu.emulated.scheduler.groups.states import Groups, Key
 from kemu.emulated.scheduler.preemption.evictions import Evictor
 from kemu.emulated.scheduler.queue.queues import QueuedPod
 from kemu.emulated.scheduler.scheduling_cycles import SchedulingCycles
@@ -65,7 +66,7 @@ class GroupCycles:
     async def run(self, first: QueuedPod) -> None:
         """The cycle of the group of a pod that the queue has handed out."""
         started_ns = self._clock.now_ns()
-        key = states.key_of(first.info.pod)
+        key = pod_groups.key_of(first.info.pod)
         assert key is not None
         state = self._groups.live(key)
         if state is None:
@@ -136,7 +137,7 @@ class GroupCycles:
     def _place_or_preempt(self, key: Key, members: list[QueuedPod]) -> GroupResult:
         run: Callable[[bool], GroupResult] = lambda preempts: self._run(key, members, preempts)  # noqa: E731
         result = run(True)
-        if states.PREEMPTION not in self._groups.gates or result.fits or result.error:
+        if pod_groups.PREEMPTION not in self._groups.gates or result.fits or result.error:
             return result
         made_room, message = self._preemption.preempt(key, members, run)
         if made_room:
@@ -144,7 +145,7 @@ class GroupCycles:
         return result._replace(message=f"{result.message}, {message}")
 
     def _run(self, key: Key, members: list[QueuedPod], preempts: bool) -> GroupResult:
-        if states.TOPOLOGY not in self._groups.gates:
+        if pod_groups.TOPOLOGY not in self._groups.gates:
             return self._attempts.run(key, members, preempts=preempts)
         decider = self._deciders[members[0].profile.scheduler_name]
         return placements.best(self._handle, self._groups, key, members, decider, self._attempts, preempts)

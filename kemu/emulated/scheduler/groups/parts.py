@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections.abc import Hashable, Iterable
+from typing import Any, cast
 
+from kemu.emulated.scheduler.cache import pod_groups
 from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.pod_groups import Groups, Key
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.feeds import PodFeed
 from kemu.emulated.scheduler.framework.events import Event
-from kemu.emulated.scheduler.groups import states
-from kemu.emulated.scheduler.groups.states import Groups, Key
 from kemu.emulated.scheduler.queue.queues import (
     ACTIVE,
     ATTEMPT_FAILED,
@@ -23,13 +23,15 @@ from kemu.emulated.scheduler.queue.queues import (
 )
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1alpha2_pb2
 
-T = TypeVar("T")
+
+def joined(kind: type[Any], chosen: type[Any]) -> type[Any]:
+    """A class that is both: that of a scheduler with groups, and the one that was chosen for the scheduler."""
+    return _joined(cast(Hashable, kind), cast(Hashable, chosen))
 
 
 @functools.cache
-def joined(kind: type[Any], chosen: type[Any]) -> type[Any]:
-    """A class that is both: that of a scheduler with groups, and the one that was chosen for the scheduler."""
-    return type(chosen.__name__, (kind, chosen), {})
+def _joined(kind: Hashable, chosen: Hashable) -> type[Any]:
+    return type(cast(type[Any], chosen).__name__, cast(tuple[type[Any], ...], (kind, chosen)), {})
 
 
 class GroupCluster(Cluster):
@@ -123,7 +125,7 @@ class GroupPodFeed(PodFeed):
         if waits or pod.spec.nodeName:
             self.groups.add(pod)
         super().on_add(pod)
-        if waits and states.GANG in self.groups.gates:
+        if waits and pod_groups.GANG in self.groups.gates:
             self._queue.move(Event.POD_ADD, None, pod)
 
     def on_update(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:

@@ -16,12 +16,12 @@ import numpy as np
 from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
-from kemu.emulated.scheduler.cache.pods import CPU, MEMORY, PodInfo
+from kemu.emulated.scheduler.cache.pod_groups import Groups, Key
+from kemu.emulated.scheduler.cache.pods import CPU, MEMORY, PodInfo, is_scalar_resource
 from kemu.emulated.scheduler.cycle.decisions import Decider
 from kemu.emulated.scheduler.framework.interfaces import MAX_SCORE, Handle
 from kemu.emulated.scheduler.groups.attempts import UNSCHEDULABLE, Attempts, GroupResult
-from kemu.emulated.scheduler.groups.states import Groups, Key
-from kemu.emulated.scheduler.plugins.node_resources_fit import NodeResourcesFit, is_scalar_resource
+from kemu.emulated.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kemu.emulated.scheduler.queue.queues import QueuedPod
 
 
@@ -125,7 +125,8 @@ def _placements(handle: Handle, groups: Groups, key: Key) -> dict[str, list[int]
             rows = domains.setdefault(domain, [])
             assert rows is not None
             rows.append(row)
-    return {name: None if rows is not None and len(rows) == len(cluster.rows) else rows for name, rows in domains.items()}
+    every = len(cluster.rows)
+    return {name: None if rows is not None and len(rows) == every else rows for name, rows in domains.items()}
 
 
 @contextmanager

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from kemu.emulated.scheduler.cache.pod_groups import Groups, Key
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.cycle.decisions import Decider
 from kemu.emulated.scheduler.framework.interfaces import Handle
 from kemu.emulated.scheduler.framework.results import Candidate
-
 from kemu.emulated.scheduler.groups.attempts import GroupResult
-from kemu.emulated.scheduler.groups.states import Groups, Key
 from kemu.emulated.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.emulated.scheduler.preemption.candidates import NEVER, Preemptor
 from kemu.emulated.scheduler.preemption.evictions import Evictor
@@ -78,9 +77,7 @@ class GroupPreemption:
         self._evictor = evictor
         self._deciders = deciders
 
-    def preempt(
-        self, key: Key, members: list[QueuedPod], attempt: Callable[[bool], GroupResult]
-    ) -> tuple[bool, str]:
+    def preempt(self, key: Key, members: list[QueuedPod], attempt: Callable[[bool], GroupResult]) -> tuple[bool, str]:
         """Whether room is being made; if not, why."""
         plugin = self._deciders[members[0].profile.scheduler_name].profile.plugins.get("DefaultPreemption")
         if not isinstance(plugin, DefaultPreemption):
@@ -159,5 +156,3 @@ class GroupPreemption:
 
 def _nodes(units: list[_Unit]) -> list[str]:
     return list(dict.fromkeys(pod.node_name for unit in units for pod in unit.pods))
-
-

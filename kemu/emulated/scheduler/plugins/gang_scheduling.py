@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kemu.emulated.scheduler.cache import pod_groups
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.framework.events import Event, Hint
 from kemu.emulated.scheduler.framework.interfaces import Cycle, PermitPlugin, PreEnqueuePlugin
 from kemu.emulated.scheduler.framework.statuses import ERROR, WAIT, Status, unresolvable
-from kemu.emulated.scheduler.groups import states
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1alpha2_pb2
 
 _LONGEST_WAIT_S = 300.0
@@ -20,7 +20,7 @@ _WAIT = Status(WAIT, ("waiting for minCount pods from a gang to be scheduled",))
 
 class GangScheduling(PreEnqueuePlugin, PermitPlugin):
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        groups, key = self.handle.groups, states.key_of(pod.pod)
+        groups, key = self.handle.groups, pod_groups.key_of(pod.pod)
         if groups is None or key is None:
             return None
         group = groups.objects.get(key)
@@ -33,7 +33,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
         return _TOO_FEW if known < group.spec.schedulingPolicy.gang.minCount else None
 
     def permit(self, cycle: Cycle, node: str) -> tuple[Status | None, float]:
-        groups, key = self.handle.groups, states.key_of(cycle.pod.pod)
+        groups, key = self.handle.groups, pod_groups.key_of(cycle.pod.pod)
         if groups is None or key is None:
             return None, 0.0
         group = groups.objects.get(key)
@@ -65,9 +65,9 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
 
 
 def _is_of_its_group(pod: PodInfo, _old: Any, new: core_v1_pb2.Pod) -> bool:
-    key = states.key_of(pod.pod)
-    return key is not None and key == states.key_of(new)
+    key = pod_groups.key_of(pod.pod)
+    return key is not None and key == pod_groups.key_of(new)
 
 
 def _is_its_group(pod: PodInfo, _old: Any, new: scheduling_v1alpha2_pb2.PodGroup) -> bool:
-    return states.key_of(pod.pod) == (new.metadata.namespace, new.metadata.name)
+    return pod_groups.key_of(pod.pod) == (new.metadata.namespace, new.metadata.name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.cache.cluster import Cluster
@@ -30,8 +30,24 @@ _Victim = tuple[PodInfo, Any]
 """And the pod as it was when the preemption was decided."""
 
 
-def kind_of(preemptor: PodInfo) -> str:
-    """What events call the preemptor; a group of pods stands in the place of a pod."""
+class Beneficiary(Protocol):
+    """A pod for which room is made, or a group of pods in its place, which has a ``kind`` and ``members`` (UIDs)."""
+
+    @property
+    def uid(self) -> str: ...
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def priority(self) -> int: ...
+
+    @property
+    def pod(self) -> core_v1_pb2.Pod: ...
+
+
+def kind_of(preemptor: Beneficiary) -> str:
+    """What events call the preemptor."""
     return getattr(preemptor, "kind", "pod")
 
 
@@ -80,7 +96,7 @@ class Evictor:
         victim = self._find(last)
         return victim is not None and not victim.metadata.HasField("deletionTimestamp")
 
-    def start(self, preemptor: PodInfo, candidate: Candidate, clears: Collection[str] | None = None) -> None:
+    def start(self, preemptor: Beneficiary, candidate: Candidate, clears: Collection[str] | None = None) -> None:
         """Begin to carry out a preemption. ``clears``: UIDs of the pods that may lose their nominations; None: all."""
         # With the conditions that they had when this was decided: who was marked meanwhile is marked again.
         victims = [(victim, victim.pod) for victim in candidate.victims if not victim.terminating]
@@ -89,7 +105,9 @@ class Evictor:
         self._busy[preemptor.uid] = ""
         self._env.spawn(self._run(preemptor, candidate.node, victims, clears), f"preemption for {preemptor.key}")
 
-    async def _run(self, preemptor: PodInfo, node: str, victims: list[_Victim], clears: Collection[str] | None) -> None:
+    async def _run(
+        self, preemptor: Beneficiary, node: str, victims: list[_Victim], clears: Collection[str] | None
+    ) -> None:
         uid = preemptor.uid
         evicted = True
         cleared = await self._clear_lower(preemptor, node, clears)
@@ -114,7 +132,7 @@ class Evictor:
             # A victim that was not deleted will cause no event: retry now.
             self._activate(uid)
 
-    async def _clear_lower(self, preemptor: PodInfo, node: str, clears: Collection[str] | None) -> bool:
+    async def _clear_lower(self, preemptor: Beneficiary, node: str, clears: Collection[str] | None) -> bool:
         """Clear the nominations of lower pods to the node; False when one could not be."""
         cleared = True
         if self._policy.clearLowerNominations == "never":
@@ -124,7 +142,7 @@ class Evictor:
                 cleared = await self._reporter.clear_nomination(lower.pod) and cleared
         return cleared
 
-    async def _evict(self, victim: PodInfo, seen: core_v1_pb2.Pod, preemptor: PodInfo, node: str) -> bool:
+    async def _evict(self, victim: PodInfo, seen: core_v1_pb2.Pod, preemptor: Beneficiary, node: str) -> bool:
         """Turn a victim away if it is not bound yet, else mark and delete it; False when that failed."""
         started_ns = self._env.clock.now_ns()
         ok = True
@@ -159,7 +177,7 @@ class Evictor:
         )
         return ok
 
-    def _disruption_patch(self, victim: core_v1_pb2.Pod, preemptor: PodInfo) -> Mapping[str, Any] | None:
+    def _disruption_patch(self, victim: core_v1_pb2.Pod, preemptor: Beneficiary) -> Mapping[str, Any] | None:
         scheduler = preemptor.pod.spec.schedulerName
         message = f"{scheduler}: preempting to accommodate a higher priority {kind_of(preemptor)}"
         now_unix_ns = self._env.clock.unix_ns()

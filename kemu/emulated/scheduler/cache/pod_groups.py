@@ -8,16 +8,8 @@ from typing import Any
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1alpha2_pb2
 
-GENERIC, GANG, PREEMPTION, TOPOLOGY = GATES = (
-    "GenericWorkload",
-    "GangScheduling",
-    "WorkloadAwarePreemption",
-    "TopologyAwareWorkloadScheduling",
-)
-"""The feature gates of groups in the scheduler."""
-
-NEEDS = {GANG: GENERIC, PREEMPTION: GANG, TOPOLOGY: GENERIC}
-"""Gates that need another one."""
+GANG, PREEMPTION, TOPOLOGY = "GangScheduling", "WorkloadAwarePreemption", "TopologyAwareWorkloadScheduling"
+"""Feature gates of groups, beside GenericWorkload, without which there are none."""
 
 Key = tuple[str, str]
 """Namespace and name of a PodGroup."""
