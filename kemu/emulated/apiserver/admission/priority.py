@@ -69,7 +69,16 @@ class Priority(Plugin[Checked]):
         if isinstance(obj, scheduling_v1_pb2.PriorityClass):
             self._check_class(obj, None)
             return
-        name, found = obj.metadata.name, await self._class_of(resource, obj)
+        spec, name = obj.spec, obj.metadata.name
+        wanted = spec.priorityClassName
+        found = self._classes.get().by_name.get(wanted) if wanted else self._classes.get().default
+        if found is None:
+            live = await self.live(PRIORITY_CLASSES, wanted)
+            if live is None:
+                raise errors.forbidden(resource, name, f"no PriorityClass with name {wanted} was found")
+            found = _read_class(cast(scheduling_v1_pb2.PriorityClass, live))
+        elif not wanted and found.name:
+            spec.priorityClassName = found.name
         if isinstance(obj, scheduling_v1alpha2_pb2.PodGroup):
             if obj.spec.HasField("priority") and obj.spec.priority != found.value:
                 why = (
@@ -79,7 +88,7 @@ class Priority(Plugin[Checked]):
                 raise errors.forbidden(POD_GROUPS, name, why)
             obj.spec.priority = found.value
             return
-        spec = obj.spec
+        assert isinstance(spec, core_v1_pb2.PodSpec)
         if spec.HasField("priority") and spec.priority != found.value:
             why = (
                 f"the integer value of priority ({spec.priority}) must not be provided in pod spec; "
@@ -94,19 +103,6 @@ class Priority(Plugin[Checked]):
             )
             raise errors.forbidden(PODS, name, why)
         spec.preemptionPolicy = found.policy
-
-    async def _class_of(self, resource: Resource, obj: core_v1_pb2.Pod | scheduling_v1alpha2_pb2.PodGroup) -> _Class:
-        """That which the object names; else the default, which is filled in."""
-        spec, wanted = obj.spec, obj.spec.priorityClassName
-        found = self._classes.get().by_name.get(wanted) if wanted else self._classes.get().default
-        if found is None:
-            live = await self.live(PRIORITY_CLASSES, wanted)
-            if live is None:
-                raise errors.forbidden(resource, obj.metadata.name, f"no PriorityClass with name {wanted} was found")
-            found = _read_class(cast(scheduling_v1_pb2.PriorityClass, live))
-        elif not wanted and found.name:
-            spec.priorityClassName = found.name
-        return found
 
     def update(self, resource: Resource, new: Checked, old: Checked) -> None:
         if isinstance(new, scheduling_v1_pb2.PriorityClass):
