@@ -37,6 +37,7 @@ ORDER = (
     "victim-search",
     "lower-priority-affinity",
     "number-of-schedulers",
+    "gangs-of-schedulers",
     "sampling",
     "soft-thresholds",
     "transition-period",

@@ -13,6 +13,9 @@ from kemu.lab.sweep.results import tables
 
 PAGE = catalogue.ROOT / "docs" / "findings.md"
 DOCUMENTS = {
+    "KEP-4671: Gang Scheduling using Workload Object": (
+        "https://github.com/kubernetes/enhancements/tree/master/keps/sig-scheduling/4671-gang-scheduling"
+    ),
     "Pod Preemption in Kubernetes": (
         "https://github.com/kubernetes/design-proposals-archive/blob/main/scheduling/pod-preemption.md"
     ),

@@ -30,6 +30,7 @@ from kemu.messages.k8s import (
     rbac_v1_pb2,
     resource_v1_pb2,
     scheduling_v1_pb2,
+    scheduling_v1alpha2_pb2,
     storage_v1_pb2,
 )
 from kemu.messages.k8s.objects import KubernetesObject
@@ -129,6 +130,16 @@ RESOURCES: tuple[Resource, ...] = (
         ("pc",),
         False,
     ),
+    Resource(
+        "workloads",
+        "Workload",
+        "scheduling.k8s.io/v1alpha2",
+        scheduling_v1alpha2_pb2.Workload,
+        True,
+        (),
+        False,
+    ),
+    Resource("podgroups", "PodGroup", "scheduling.k8s.io/v1alpha2", scheduling_v1alpha2_pb2.PodGroup),
     Resource("leases", "Lease", "coordination.k8s.io/v1", coordination_v1_pb2.Lease, True, (), False),
     Resource("runtimeclasses", "RuntimeClass", "node.k8s.io/v1", node_v1_pb2.RuntimeClass, False, (), False),
     _core("limitranges", "LimitRange", "limits", has_status=False),

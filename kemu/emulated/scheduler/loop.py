@@ -12,13 +12,16 @@ up, as with kube-scheduler's defaults (:mod:`kemu.emulated.scheduler.cycle.statu
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator
 from typing import Any
 
 from kemu.emulated import variants
 from kemu.emulated.client.recorders import Recorder
 from kemu.emulated.scheduler.binding_cycles import BindingCycles
+from kemu.emulated.scheduler.cache import pod_groups
 from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cache.pod_groups import Groups
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.configuration.configurations import Configuration, ProfileConfiguration
 from kemu.emulated.scheduler.configuration.timings import Timing
@@ -35,7 +38,10 @@ from kemu.emulated.scheduler.feeds import NodeFeed, PodFeed
 from kemu.emulated.scheduler.framework.events import Event
 from kemu.emulated.scheduler.framework.interfaces import Api, Handle
 from kemu.emulated.scheduler.framework.registries import Registry
+from kemu.emulated.scheduler.groups import parts
+from kemu.emulated.scheduler.groups.cycles import GroupCycles
 from kemu.emulated.scheduler.plugins.avoid_evicted_node import AvoidEvictedNode
+from kemu.emulated.scheduler.plugins.gang_scheduling import GangScheduling
 from kemu.emulated.scheduler.plugins.priority_sort import FirstInFirstOut
 from kemu.emulated.scheduler.preemption.candidates import Preemptor
 from kemu.emulated.scheduler.preemption.evictions import Evictor
@@ -77,13 +83,16 @@ class Engine:
         """Called when no attempt is under way, from :attr:`due_ns` on: what the watches have shown is all in the
         cache."""
         self.due_ns = 0
-        self.cluster = variants.choose(Cluster, varied)()
+        groups = Groups(configuration.groups) if configuration.groups else None
+        cluster = variants.choose(Cluster, varied)
+        self.cluster = cluster() if groups is None else parts.joined(parts.GroupCluster, cluster)()
         if devices:
             from kemu.emulated.scheduler.devices.trackers import Devices
 
             self.cluster.devices = Devices()
         self.handle = Handle(self.cluster, env.random, policy)
         self.handle.api, self.handle.clock, self.handle.spawn = api, env.clock, env.spawn
+        self.handle.groups = groups
         self.handle.draws_lots = configuration.parallelism > 1
         if policy.avoidEvictedNode:
             self.handle.avoided = AvoidedNodes(env.clock, env.spawn, policy.avoidEvictedNode, self._avoidance_over)
@@ -104,7 +113,8 @@ class Engine:
             if policy.preemptor == "kubelet" and not policy.disablePreemption:
                 unhurried = variants.choose(Preemptor, varied)(self.cluster, policy, env.random, lambda nodes: nodes)
                 overcommitters[name] = Overcommitter(decider, unhurried)
-        self.queue = variants.choose(SchedulingQueue, varied)(
+        queue = variants.choose(SchedulingQueue, varied)
+        self.queue = (queue if groups is None else parts.joined(parts.GroupQueue, queue))(
             env.clock,
             self.profiles,
             initial_backoff_s=configuration.initial_backoff_s,
@@ -113,6 +123,7 @@ class Engine:
             on_leave=self._log_queued,
         )
         self.queue.on_ready = self._wake
+        self.handle.activate = self.queue.activate
         made = {} if recorders is None else {name: recorders(name) for name in self.profiles}
         reporter = Reporter(env, api, policy, made)
         self.handle.event = reporter.told
@@ -149,7 +160,9 @@ class Engine:
             self.evictor,
             self.bindings.start,
         )
-        self.pod_feed = variants.choose(PodFeed, varied)(
+        self._cycle_of: Callable[[QueuedPod], Coroutine[Any, Any, None]] = self._scheduling.run
+        pod_feed = variants.choose(PodFeed, varied)
+        self.pod_feed = (pod_feed if groups is None else parts.joined(parts.GroupPodFeed, pod_feed))(
             self.cluster,
             self.queue,
             self.profiles,
@@ -159,10 +172,30 @@ class Engine:
             lambda uid: self.handle.preempted_on.pop(uid, None),
         )
         self.node_feed = NodeFeed(self.cluster, self.queue)
+        if groups is not None:
+            assert isinstance(self.queue, parts.GroupQueue)
+            assert isinstance(self.pod_feed, parts.GroupPodFeed)
+            assert isinstance(self.cluster, parts.GroupCluster)
+            self.cluster.groups = self.queue.groups = self.pod_feed.groups = groups
+            self.group_feed = parts.GroupFeed(groups, self.queue)
+            one_by_one = self._scheduling
+            of_groups = GroupCycles(
+                env, api, self.handle, timing, reporter, self.queue, failures, self.deciders, self.evictor, one_by_one
+            )
+            self._cycle_of = lambda pod: (
+                of_groups.run(pod) if pod.info.pod.spec.HasField("schedulingGroup") else one_by_one.run(pod)
+            )
 
     def _profile(self, configuration: ProfileConfiguration, registry: Registry) -> Profile:
+        groups = self.handle.groups
+        if groups is not None and pod_groups.GANG in groups.gates:
+            registry = dataclasses.replace(registry, default={**registry.default, "GangScheduling": GangScheduling})
         avoided = [AvoidEvictedNode({}, self.handle)] if self.avoided is not None else []
         profile = Profile(configuration, self.handle, registry, last_filters=avoided)
+        if groups is not None:
+            # Plugins register pods that are added, whether these have a node or not.
+            for name, hint in profile.hints[Event.ASSIGNED_POD_ADD].items():
+                profile.hints[Event.POD_ADD].setdefault(name, hint)
         if self.handle.policy.queue == "fifo":
             profile.queue_sort = FirstInFirstOut({}, self.handle)
         return profile
@@ -206,7 +239,7 @@ class Engine:
 
     def schedule_one(self, pod: QueuedPod) -> Coroutine[Any, Any, None]:
         """The scheduling cycle of a pod; if it ends with a node, its binding cycle begins beside the loop."""
-        return self._scheduling.run(pod)
+        return self._cycle_of(pod)
 
     def _avoidance_over(self, thrown_out: core_v1_pb2.Pod) -> None:
         self.queue.move(Event.AVOIDANCE_OVER, thrown_out, None)

@@ -76,6 +76,8 @@ class Scheduler:
             watched.update(feeds.storage_feeds(self.engine.cluster, self.engine.queue))
         if self.engine.cluster.devices is not None:
             watched.update(feeds.device_feeds(self.engine.cluster, self.engine.queue))
+        if configuration.groups:
+            watched["podgroups"] = self.engine.group_feed
         watched["nodes"] = self.engine.node_feed
         watched["pods"] = self.engine.pod_feed
         by_resource = {

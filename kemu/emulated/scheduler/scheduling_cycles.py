@@ -89,7 +89,7 @@ class SchedulingCycles:
             if info.terminating:
                 self._reporter.skipped(info.pod)
             self._queue.done(info.uid)
-            self._log_attempt(pod, started_ns, "skipped", None, "")
+            self.log_attempt(pod, started_ns, "skipped", None, "")
             return
         result = await self._decide(pod)
         # Even an attempt that takes no time lets other tasks run.
@@ -98,10 +98,10 @@ class SchedulingCycles:
         if batches is not None:
             batches.attempt_over()
         if result.node:
-            await self._place(pod, result, started_ns)
+            await self.place(pod, result, started_ns)
         elif result.error is not None:
             self._cluster.release_snapshot()
-            self._log_attempt(pod, started_ns, "error", result, result.error.message)
+            self.log_attempt(pod, started_ns, "error", result, result.error.message)
             await self._failures.handle(pod, Failure(result.error.message, reason=SCHEDULER_ERROR), "")
         else:
             await self._make_room(pod, result, started_ns)
@@ -127,7 +127,7 @@ class SchedulingCycles:
 
     # A node was found ------------------------------------------------------------------------------------------------
 
-    async def _place(self, pod: QueuedPod, result: ScheduleResult, started_ns: int) -> None:
+    async def place(self, pod: QueuedPod, result: ScheduleResult, started_ns: int) -> None:
         """Assume the pod on its node, reserve what it needs there, ask for its permit."""
         info, node, filtering = pod.info, result.node, result.filtering
         assert filtering is not None
@@ -136,7 +136,7 @@ class SchedulingCycles:
         if info.uid in self._cluster.pods:
             # Another scheduler has bound it meanwhile (``AssumePod`` in ``backend/cache``, cache.go).
             message = f"pod {info.uid}({info.key}) is in the cache, so can't be assumed"
-            self._log_attempt(pod, started_ns, "error", result, message)
+            self.log_attempt(pod, started_ns, "error", result, message)
             await self._failures.handle(pod, Failure(message, reason=SCHEDULER_ERROR), "")
             return
         self._cluster.assume(info, node)
@@ -151,10 +151,10 @@ class SchedulingCycles:
             self._cluster.forget(info.uid)
             failure = failure_of(status, status.plugin)
             outcome = "unschedulable" if failure.rejectors else "error"
-            self._log_attempt(pod, started_ns, outcome, result, failure.message)
+            self.log_attempt(pod, started_ns, outcome, result, failure.message)
             await self._failures.handle(pod, failure, "")
             return
-        self._log_attempt(pod, started_ns, "scheduled", result, "")
+        self.log_attempt(pod, started_ns, "scheduled", result, "")
         if info.uid not in self._handle.waiting:
             self._queue.done(info.uid)
         self._env.step("after-assume")
@@ -192,7 +192,7 @@ class SchedulingCycles:
         filtering = result.filtering
         if filtering is None:
             self._cluster.release_snapshot()
-            self._log_attempt(pod, started_ns, "unschedulable", result, NO_NODES)
+            self.log_attempt(pod, started_ns, "unschedulable", result, NO_NODES)
             await self._failures.handle(pod, Failure(NO_NODES), "")
             return
         found = pod.profile.post_filter(filtering)
@@ -203,7 +203,7 @@ class SchedulingCycles:
         error = await found.write() if found.write is not None else ""
         message = f"{filtering.message()} {error or found.message}".rstrip()
         failure = Failure(message, filtering.rejectors(), pending=filtering.pending())
-        self._log_attempt(pod, started_ns, "unschedulable", result, message)
+        self.log_attempt(pod, started_ns, "unschedulable", result, message)
         if found.candidate is not None:
             self._log_preemption(pod, started_ns, found)
             self._evictor.start(pod.info, found.candidate, self._unfit_beside(pod.info, found.candidate))
@@ -236,7 +236,7 @@ class SchedulingCycles:
 
     # The run log -----------------------------------------------------------------------------------------------------
 
-    def _log_attempt(
+    def log_attempt(
         self, pod: QueuedPod, started_ns: int, outcome: str, result: ScheduleResult | None, message: str
     ) -> None:
         rejected: dict[str, int] = {}

@@ -27,6 +27,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -68,6 +69,7 @@ var factRoots = []struct {
 	{"resource.k8s.io/v1", []any{resourcev1.DeviceClass{}, resourcev1.ResourceClaim{}, resourcev1.ResourceClaimTemplate{},
 		resourcev1.ResourceSlice{}}},
 	{"scheduling.k8s.io/v1", []any{schedulingv1.PriorityClass{}}},
+	{"scheduling.k8s.io/v1alpha2", []any{schedulingv1alpha2.Workload{}, schedulingv1alpha2.PodGroup{}}},
 	{"storage.k8s.io/v1", []any{storagev1.CSIDriver{}, storagev1.CSINode{}, storagev1.CSIStorageCapacity{}, storagev1.StorageClass{},
 		storagev1.VolumeAttachment{}, storagev1.VolumeAttributesClass{}}},
 }

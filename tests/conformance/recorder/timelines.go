@@ -18,11 +18,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/component-base/featuregate"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
@@ -73,6 +73,7 @@ type history struct {
 	Nodes         []*v1.Node                      `json:"nodes"`
 	Pods          []*v1.Pod                       `json:"pods"`
 	Budgets       []*policyv1.PodDisruptionBudget `json:"pdbs"`
+	Groups        []*schedulingv1alpha2.PodGroup  `json:"podGroups"`
 	Events        []event                         `json:"events"`
 	AttemptS      float64                         `json:"attempt_s"`
 	WatchS        float64                         `json:"watch_s"`
@@ -89,6 +90,7 @@ type event struct {
 	Pod            *v1.Pod                       `json:"pod"`
 	Node           *v1.Node                      `json:"node"`
 	Budget         *policyv1.PodDisruptionBudget `json:"pdb"`
+	Group          *schedulingv1alpha2.PodGroup  `json:"podGroup"`
 	GraceSeconds   *int64                        `json:"graceSeconds"`
 	Labels         map[string]string             `json:"labels"`
 	RemoveGates    json.RawMessage               `json:"removeGates"`
@@ -260,6 +262,12 @@ func playTimeline(t *testing.T, data json.RawMessage, repetition int, small late
 func play(parent context.Context, asked *history, small latencies, lots *rand.Rand) (*outcome, error) {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
+	// The default plugins depend on the gates.
+	switchBack, err := switchGates(asked.FeatureGates)
+	if err != nil {
+		return nil, err
+	}
+	defer switchBack()
 	defaults := map[string]any{"percentageOfNodesToScore": 100, "parallelism": 1}
 	if len(asked.Configuration) > 0 {
 		if err := json.Unmarshal(asked.Configuration, &defaults); err != nil {
@@ -282,13 +290,6 @@ func play(parent context.Context, asked *history, small latencies, lots *rand.Ra
 	given, err := configurationOf(content)
 	if err != nil {
 		return nil, err
-	}
-	for gate, on := range asked.FeatureGates {
-		before := utilfeature.DefaultFeatureGate.Enabled(featuregate.Feature(gate))
-		if err := utilfeature.DefaultMutableFeatureGate.Set(fmt.Sprintf("%s=%t", gate, on)); err != nil {
-			return nil, err
-		}
-		defer func() { _ = utilfeature.DefaultMutableFeatureGate.Set(fmt.Sprintf("%s=%t", gate, before)) }()
 	}
 	stored := fake.NewSimpleClientset()
 	w := newWorld(asked, small, stored.Tracker())
@@ -319,6 +320,10 @@ func play(parent context.Context, asked *history, small latencies, lots *rand.Ra
 		}
 	}
 	time.Sleep(time.Until(asked.Start))
+	if len(asked.Groups) > 0 {
+		// Of all ways to place the members of a group on equal nodes only one is recorded: that of a search from the first.
+		lots = nil
+	}
 	delayAttempts(sched, time.Duration(asked.AttemptS*float64(time.Second)), lots)
 	w.begin()
 	sched.SchedulingQueue.Run(klog.FromContext(ctx))
@@ -348,6 +353,7 @@ func loop(ctx context.Context, sched *scheduler.Scheduler, w *world) {
 	untilPhase()
 	for ctx.Err() == nil {
 		if isReady(sched) {
+			w.orderMembers(sched)
 			sched.ScheduleOne(ctx)
 			time.Sleep(w.latencies.step)
 			continue
@@ -399,7 +405,9 @@ func delayAttempts(sched *scheduler.Scheduler, attempt time.Duration, lots *rand
 	sched.SchedulePod = func(
 		ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *framework.QueuedPodInfo,
 	) (scheduler.ScheduleResult, error) {
-		*start = lots.Intn(1 << 20)
+		if lots != nil {
+			*start = lots.Intn(1 << 20)
+		}
 		result, err := decide(ctx, profile, state, pod)
 		time.Sleep(attempt)
 		return result, err

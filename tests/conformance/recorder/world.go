@@ -13,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1alpha2 "k8s.io/api/scheduling/v1alpha2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -59,13 +60,17 @@ type world struct {
 	deleted  map[string]bool
 	failing  map[string]string
 	timeline []entry
+	groups   map[string]*schedulingv1alpha2.PodGroup
+	arrived  []*v1.Pod
+	ordered  map[types.UID]bool
 }
 
 func newWorld(asked *history, small latencies, tracker clienttesting.ObjectTracker) *world {
 	return &world{
 		asked: asked, latencies: small, tracker: tracker, changed: make(chan struct{}, 1), pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{},
 		ends: map[string]time.Time{}, gone: map[string]place{}, refusals: asked.BindErrors, deleted: map[string]bool{},
-		failing: map[string]string{}, timeline: []entry{},
+		failing: map[string]string{}, timeline: []entry{}, groups: map[string]*schedulingv1alpha2.PodGroup{},
+		ordered: map[types.UID]bool{},
 	}
 }
 
@@ -88,6 +93,11 @@ func (w *world) wake() {
 func (w *world) setUp() error {
 	for _, budget := range w.asked.Budgets {
 		if err := w.tracker.Create(budgetsResource, budget, namespace); err != nil {
+			return err
+		}
+	}
+	for _, group := range w.asked.Groups {
+		if err := w.createGroup(group); err != nil {
 			return err
 		}
 	}
@@ -132,6 +142,9 @@ func (w *world) create(given *v1.Pod) {
 		w.run(pod)
 	} else {
 		pod.Status.Phase = v1.PodPending
+	}
+	if isMember(pod) {
+		w.arrived = append(w.arrived, pod)
 	}
 	w.put(pod)
 }
@@ -280,6 +293,10 @@ func (w *world) happen(one event) {
 			must(w.tracker.Delete(nodesResource, "", one.Name))
 			time.AfterFunc(orphansLive, func() { w.collect(one.Name) })
 		}
+	case "createPodGroup":
+		must(w.createGroup(one.Group))
+	case "deletePodGroup":
+		must(w.deleteGroup(one.Name))
 	case "updateBudget":
 		budget := one.Budget.DeepCopy()
 		w.version++

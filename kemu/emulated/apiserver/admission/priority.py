@@ -14,11 +14,12 @@ from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
-from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, scheduling_v1_pb2, scheduling_v1alpha2_pb2
 
 DEFAULT_POLICY = "PreemptLowerPriority"
 
 PODS = resources.BY_PLURAL["pods"]
+POD_GROUPS = resources.BY_PLURAL["podgroups"]
 PRIORITY_CLASSES = resources.BY_PLURAL["priorityclasses"]
 
 
@@ -52,7 +53,7 @@ def _read_classes(objects: Iterable[Any]) -> _Classes:
     return _Classes(by_name, default or NO_CLASS)
 
 
-Checked = core_v1_pb2.Pod | scheduling_v1_pb2.PriorityClass
+Checked = core_v1_pb2.Pod | scheduling_v1_pb2.PriorityClass | scheduling_v1alpha2_pb2.PodGroup
 
 
 class Priority(Plugin[Checked]):
@@ -62,7 +63,7 @@ class Priority(Plugin[Checked]):
 
     @classmethod
     def concerns(cls, resource: Resource) -> bool:
-        return resource is PODS or resource is PRIORITY_CLASSES
+        return resource is PODS or resource is PRIORITY_CLASSES or resource is POD_GROUPS
 
     async def create(self, resource: Resource, obj: Checked) -> None:
         if isinstance(obj, scheduling_v1_pb2.PriorityClass):
@@ -70,17 +71,24 @@ class Priority(Plugin[Checked]):
             return
         spec, name = obj.spec, obj.metadata.name
         wanted = spec.priorityClassName
-        if wanted:
-            found = self._classes.get().by_name.get(wanted)
-            if found is None:
-                live = await self.live(PRIORITY_CLASSES, wanted)
-                if live is None:
-                    raise errors.forbidden(PODS, name, f"no PriorityClass with name {wanted} was found")
-                found = _read_class(cast(scheduling_v1_pb2.PriorityClass, live))
-        else:
-            found = self._classes.get().default
-            if found.name:
-                spec.priorityClassName = found.name
+        found = self._classes.get().by_name.get(wanted) if wanted else self._classes.get().default
+        if found is None:
+            live = await self.live(PRIORITY_CLASSES, wanted)
+            if live is None:
+                raise errors.forbidden(resource, name, f"no PriorityClass with name {wanted} was found")
+            found = _read_class(cast(scheduling_v1_pb2.PriorityClass, live))
+        elif not wanted and found.name:
+            spec.priorityClassName = found.name
+        if isinstance(obj, scheduling_v1alpha2_pb2.PodGroup):
+            if obj.spec.HasField("priority") and obj.spec.priority != found.value:
+                why = (
+                    f"priority set in the pod group ({obj.spec.priority}) must match the priority computed "
+                    f"({found.value}) based on the priority class set in the spec"
+                )
+                raise errors.forbidden(POD_GROUPS, name, why)
+            obj.spec.priority = found.value
+            return
+        assert isinstance(spec, core_v1_pb2.PodSpec)
         if spec.HasField("priority") and spec.priority != found.value:
             why = (
                 f"the integer value of priority ({spec.priority}) must not be provided in pod spec; "
@@ -99,6 +107,8 @@ class Priority(Plugin[Checked]):
     def update(self, resource: Resource, new: Checked, old: Checked) -> None:
         if isinstance(new, scheduling_v1_pb2.PriorityClass):
             self._check_class(new, cast(scheduling_v1_pb2.PriorityClass, old))
+            return
+        if isinstance(new, scheduling_v1alpha2_pb2.PodGroup):
             return
         assert isinstance(old, core_v1_pb2.Pod)
         # A client that never read them back leaves them out; they are immutable anyhow.

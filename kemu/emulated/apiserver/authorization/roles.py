@@ -86,6 +86,13 @@ FULL = (rule("*", "*", "*"), of_paths(("*",), ("*",)))
 """What allows everything."""
 
 
+_OF_GROUPS = (
+    rule("get list watch", "scheduling.k8s.io", "podgroups"),
+    rule("patch update", "scheduling.k8s.io", "podgroups/status"),
+)
+"""What schedulers may do besides with the feature gate GenericWorkload."""
+
+
 class Grant(NamedTuple):
     """What a binding gives."""
 
@@ -174,6 +181,8 @@ def lasting(user: User, users: Mapping[str, Mapping[str, Any]], actor: str = "")
     for one in users.get(user.name, {}).get("roles", ()):
         grants.append(Grant(found.cluster_roles[one["role"]], one["namespace"]))
     grants += [Grant(found.cluster_roles[role], "") for role in _installed(user, actor)]
+    if actor.startswith("scheduler/"):
+        grants.append(Grant(_OF_GROUPS, ""))
     return [*grants, *(grant for names, grant in _own() if not subjects.isdisjoint(names))]
 
 

@@ -217,6 +217,10 @@ _OLD = ("autoscaling/v1",)
 """Versions that come after the others of their group."""
 
 
+_ALPHA = "alpha"
+"""Versions that Kubernetes does not serve by default are there for scenarios alone."""
+
+
 @lru_cache(2)
 def versions(removed_betas: bool = False) -> tuple[Version, ...]:
     """Groups and versions with what they hold, the preferred ones first. ``removed_betas``: also those."""
@@ -224,7 +228,8 @@ def versions(removed_betas: bool = False) -> tuple[Version, ...]:
     found["metrics.k8s.io/v1beta1"] = list(_METRICS)
     removed = (BUDGETS, CRON_JOBS) if removed_betas else ()
     for row in (*resources.RESOURCES, events.ROW, autoscalers.ROW, *removed):
-        found.setdefault(row.api_version, []).append(_entry(row))
+        if _ALPHA not in row.api_version:
+            found.setdefault(row.api_version, []).append(_entry(row))
     made = []
     for api_version, entries in found.items():
         group, _, version = api_version.rpartition("/")

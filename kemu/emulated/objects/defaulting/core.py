@@ -10,6 +10,7 @@ from kemu.messages.k8s import (
     networking_v1_pb2,
     policy_v1_pb2,
     scheduling_v1_pb2,
+    scheduling_v1alpha2_pb2,
 )
 
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
@@ -89,6 +90,11 @@ def _prepare_status_only(obj: core_v1_pb2.Service) -> None:
     obj.ClearField("status")
 
 
+def _default_pod_group(group: scheduling_v1alpha2_pb2.PodGroup) -> None:
+    if not group.spec.HasField("disruptionMode"):
+        group.spec.disruptionMode = "Pod"
+
+
 FILL = {
     core_v1_pb2.Node: _default_node,
     core_v1_pb2.Namespace: _default_namespace,
@@ -96,6 +102,7 @@ FILL = {
     core_v1_pb2.ReplicationController: _default_replication_controller,
     core_v1_pb2.Secret: _default_secret,
     scheduling_v1_pb2.PriorityClass: _default_priority_class,
+    scheduling_v1alpha2_pb2.PodGroup: _default_pod_group,
 }
 
 PREPARE = {
@@ -109,4 +116,5 @@ PREPARE = {
     core_v1_pb2.ReplicationController: shared.prepare_status,
     policy_v1_pb2.PodDisruptionBudget: shared.prepare_status,
     scheduling_v1_pb2.PriorityClass: shared.prepare_generation,
+    scheduling_v1alpha2_pb2.PodGroup: _prepare_status_only,
 }

@@ -14,6 +14,7 @@ PODS: dict[str, Sort] = {
         acts="restartPolicy terminationGracePeriodSeconds activeDeadlineSeconds nodeSelector nodeName hostNetwork "
         "affinity schedulerName tolerations priorityClassName priority preemptionPolicy runtimeClassName overhead "
         "topologySpreadConstraints os schedulingGates readinessGates ephemeralContainers resourceClaims",
+        notes={"schedulingGroup": "with the feature gate GenericWorkload of the pod's scheduler"},
         parts="volumes initContainers containers securityContext resources",
         harmless={
             Reason.CONTAINERS: "hostPID hostIPC shareProcessNamespace hostUsers",
@@ -23,7 +24,6 @@ PODS: dict[str, Sort] = {
             Reason.CONTENT: "imagePullSecrets",
         },
         refused={
-            "schedulingGroup": "kemu does not schedule pods in groups",
         },
     ),
     **message(

@@ -9,7 +9,8 @@ _POLICIES = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
 _BINDINGS = ("ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
 _CONFIGURATIONS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 ACCEPTED = (
-    "PriorityClass", "RuntimeClass", "PodDisruptionBudget", "Lease", *_POLICIES, *_BINDINGS, *_CONFIGURATIONS,
+    "PriorityClass", "Workload", "PodGroup", "RuntimeClass", "PodDisruptionBudget", "Lease",
+    *_POLICIES, *_BINDINGS, *_CONFIGURATIONS,
 )  # fmt: skip
 """Kinds that scenarios may hold."""
 
@@ -30,6 +31,18 @@ SCHEDULING: dict[str, Sort] = {
         parts="metadata",
         harmless={Reason.RECORDED: "description"},
     ),
+}
+
+_CLAIMS = "kemu shares no devices among the pods of a group (feature gate DRAWorkloadResourceClaims)"
+_OF_GROUPS = "schedulingPolicy schedulingConstraints disruptionMode priority priorityClassName"
+
+GROUPS: dict[str, Sort] = {
+    **message("Workload", parts="metadata spec"),
+    **message("WorkloadSpec", parts="podGroupTemplates", harmless={Reason.RECORDED: "controllerRef"}),
+    **message("PodGroupTemplate", acts=f"name {_OF_GROUPS}", refused={"resourceClaims": _CLAIMS}),
+    **message("PodGroup", parts="metadata spec status"),
+    **message("PodGroupSpec", acts=f"podGroupTemplateRef {_OF_GROUPS}", refused={"resourceClaims": _CLAIMS}),
+    **message("PodGroupStatus", acts="conditions", harmless={Reason.UNUSED: "resourceClaimStatuses"}),
 }
 
 COORDINATION: dict[str, Sort] = {
@@ -55,4 +68,4 @@ ADMISSION: dict[str, Sort] = {
     **{key: sort for kind in _CONFIGURATIONS for key, sort in message(kind, acts="webhooks", parts="metadata").items()},
 }
 
-SORTS: dict[str, Sort] = {**POLICY, **SCHEDULING, **COORDINATION, **NODE, **ADMISSION}
+SORTS: dict[str, Sort] = {**POLICY, **SCHEDULING, **GROUPS, **COORDINATION, **NODE, **ADMISSION}

@@ -34,8 +34,6 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
     "CertificateSigningRequest": Unsimulated(_NO_CERTIFICATES, LEAVE_OUT),
     "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT),
     "ServiceCIDR": Unsimulated(_NO_NETWORK, LEAVE_OUT),
-    "Workload": Unsimulated("pods are scheduled one by one, not in gangs", LEAVE_OUT),
-    "PodGroup": Unsimulated("pods are scheduled one by one, not in gangs", LEAVE_OUT),
     "PodTemplate": Unsimulated("nobody makes pods of it", _NO_PODS_FROM),
     "FlowSchema": Unsimulated("flows of requests are fixed; kemu up only classifies by them", LEAVE_OUT),
     "PriorityLevelConfiguration": Unsimulated("there is one level", LEAVE_OUT),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.validation import core, devices, quotas, small_groups, storage
+from kemu.emulated.objects.validation import core, devices, groups, quotas, small_groups, storage
 from kemu.emulated.objects.validation.control_plane import flowcontrol, registrations
 from kemu.emulated.objects.validation.extensions import admission_registration, definitions
 from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_update
@@ -30,6 +30,7 @@ _RULES: dict[type[Message], Rules] = {
         apps,
         batch,
         devices,
+        groups,
         flowcontrol,
         registrations,
         admission_registration,

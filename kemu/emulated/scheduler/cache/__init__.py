@@ -8,5 +8,6 @@ Begin with :mod:`kemu.emulated.scheduler.cache.cluster`; the other modules are i
     nominations       the nominator
     indexes           indexes by label: which selectors may match an object, and which pods a selector may match
     updates           what an update of a pod changes, found out once for all schedulers of a process
+    pod_groups        which pods belong to which group, and how far they are
     storage           what the scheduler knows about storage: claims, volumes, classes, drivers, attachments
 """

@@ -54,7 +54,19 @@ POINTS = (
 )
 """Extension points, and ``multiPoint``, which stands for all of them."""
 
-FEATURE_GATES = {"OpportunisticBatching": True, "SchedulerPopFromBackoffQ": True, "StorageCapacityScoring": False}
+GROUP_GATES = {
+    "GenericWorkload": "",
+    "GangScheduling": "GenericWorkload",
+    "TopologyAwareWorkloadScheduling": "GenericWorkload",
+    "WorkloadAwarePreemption": "GangScheduling",
+}
+"""The gates of groups of pods, each with the one that it needs."""
+FEATURE_GATES = {
+    "OpportunisticBatching": True,
+    "SchedulerPopFromBackoffQ": True,
+    "StorageCapacityScoring": False,
+    **dict.fromkeys(GROUP_GATES, False),
+}
 """Gates that make a difference, with their defaults."""
 FIXED_GATES = {
     "SchedulerAsyncPreemption": True,
@@ -218,6 +230,8 @@ class Configuration:
     """In the order in which they are asked: the ignorable ones last."""
     election: elections.Settings | None = None
     """None: every replica works."""
+    groups: frozenset[str] = frozenset()
+    """Those of :data:`GROUP_GATES` that are on. Empty: pods are scheduled one by one."""
     delays_cache: bool = False
     """``delayCacheUntilActive``: its informers begin when it leads."""
 
@@ -236,7 +250,10 @@ def configuration_of(
         data = _capped(data)
     found = fields.read(data, "", _CONFIGURATION)
     gates = _feature_gates(found.get("featureGates", {}))
+    groups = frozenset(name for name in GROUP_GATES if gates[name])
     extenders, ignored = _extenders(found.get("extenders", []))
+    if groups and extenders:
+        raise ConfigurationError("extenders", "cannot go with the feature gate GenericWorkload in kemu")
     profiles = [
         profile_of(entry, f"profiles[{number}]", default_name, gates, ignored, extended=bool(extenders))
         for number, entry in enumerate(found.get("profiles") or [{}])
@@ -253,6 +270,7 @@ def configuration_of(
         parallelism=found.get("parallelism", 16),
         pops_from_backoff=gates["SchedulerPopFromBackoffQ"],
         extenders=extenders,
+        groups=groups,
         election=_election(found.get("leaderElection")),
         delays_cache=found.get("delayCacheUntilActive", False),
     )
@@ -294,7 +312,11 @@ def _feature_gates(data: Mapping[str, Any]) -> dict[str, bool]:
     for name, value in given.items():
         if name in FIXED_GATES and value is not FIXED_GATES[name]:
             raise ConfigurationError(f"featureGates.{name}", f"is always {str(FIXED_GATES[name]).lower()} here")
-    return known | given
+    gates = known | given
+    for name, needed in GROUP_GATES.items():
+        if gates[name] and needed and not gates[needed]:
+            raise ConfigurationError(f"featureGates.{name}", f"needs the feature gate {needed}")
+    return gates
 
 
 # Profiles -----------------------------------------------------------------------------------------------------------

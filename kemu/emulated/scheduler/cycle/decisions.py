@@ -108,6 +108,8 @@ class Decider:
         self.least = profile.handle.policy.minFeasibleNodes
         self._searched = 0, 0
         """A number of nodes, and how many of these are to be found: the last answer."""
+        self.placement: IntArray | None = None
+        """The rows of the nodes that count, while a group is tried in one part of the cluster; None: all."""
         self.batches = Batches(profile.signer, profile.handle) if profile.signer is not None else None
         """None: no result is reused."""
         self.on_scores: Callable[[PodInfo, list[tuple[str, int]]], object] | None = None
@@ -253,7 +255,11 @@ class Decider:
             cluster.settle()
         if not cluster.rows:
             return ScheduleResult(None)
+        if self.placement is not None and not len(self.placement):
+            return ScheduleResult(None)
         filtering = self.filter(pod)
+        if self.placement is not None:
+            filtering.restrict(self.placement)
         decision = ScheduleResult(filtering)
         refused = filtering.rejection
         if refused is not None and refused.code not in (UNSCHEDULABLE, UNRESOLVABLE):
@@ -363,7 +369,7 @@ class Decider:
             places = [own.row] if narrowed is None else np.flatnonzero(narrowed == own.row).tolist()
             met = any((place - start) % nodes < visited for place in places) and bool(column[own.row])
             decision.evaluated += not met
-        handle.start_row = (handle.start_row + decision.evaluated) % every
+        handle.start_row = (handle.start_row + decision.evaluated) % (filtering.counted or every)
         return rows
 
     # Score ----------------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ class Filtering:
     __slots__ = (
         "_active",
         "_local",
+        "counted",
         "cycle",
         "evaluation",
         "hint",
@@ -48,6 +49,8 @@ class Filtering:
         self.cycle = cycle
         self.evaluation = evaluation
         self.nodes = len(cycle.cluster.rows)  # which have been settled
+        self.counted = 0
+        """How many nodes count, where a group is tried in one part of the cluster; 0: all."""
         self.states: dict[int, Any] = {}
         """States of the CLUSTER filters that were not skipped, by place."""
         self.rejection: Status | None = evaluation.filters.rejection
@@ -103,6 +106,17 @@ class Filtering:
         state = self.states[place] if place in self.states else self.evaluation.filters.states[place]
         return plugin.explain(state, own)._replace(plugin=plugin.name)
 
+    def restrict(self, rows: IntArray) -> None:
+        """Only these nodes count."""
+        self.counted = len(rows)
+        if self.rejection is not None:
+            return
+        column = np.full_like(self.verdicts, LEFT_OUT)
+        column[rows] = self.verdicts[rows]
+        self.tally = verdicts.tally_of(column[rows])
+        self.verdicts = column
+        self.narrowed = rows if self.narrowed is None else np.intersect1d(self.narrowed, rows)
+
     def refuse(self, refused: Mapping[int, Status]) -> None:
         """Extenders reject nodes, by row."""
         column = self.verdicts.copy()
@@ -131,10 +145,9 @@ class Filtering:
     def message(self) -> str:
         """The failure as a text, before PostFilter."""
         if self.rejection is not None:
-            return diagnoses.prefilter_message(self.nodes, self.rejection)
-        return diagnoses.failure_message(
-            self.nodes, ((self.explain(verdict), count) for verdict, count in self.tally.items() if verdict)
-        )
+            return diagnoses.prefilter_message(self.counted or self.nodes, self.rejection)
+        tally = ((self.explain(verdict), count) for verdict, count in self.tally.items() if verdict)
+        return diagnoses.failure_message(self.counted or self.nodes, tally)
 
     def rejected_by_plugin(self) -> dict[str, int]:
         """How many nodes each plugin rejected."""

@@ -126,8 +126,10 @@ class Reporter:
             note = f"Successfully assigned {meta.namespaced_name(pod)} to {node}"
             recorder.event(pod, NORMAL, "Scheduled", "Binding", note, routine=True)
 
-    def preempted(self, victim: core_v1_pb2.Pod, preemptor: core_v1_pb2.Pod, node: str, *, deleted: bool) -> None:
-        note = f"Preempted by pod {preemptor.metadata.uid} on node {node}"
+    def preempted(
+        self, victim: core_v1_pb2.Pod, preemptor: core_v1_pb2.Pod, node: str, kind: str = "pod", *, deleted: bool
+    ) -> None:
+        note = f"Preempted by {kind} {preemptor.metadata.uid} on node {node}"
         if not deleted:
             note += " (in kube-scheduler memory)."
         self._event(preemptor.spec.schedulerName, victim, NORMAL, "Preempted", "Preempting", note, preemptor)

@@ -72,6 +72,9 @@ class Event(enum.Enum):
     RESOURCE_SLICE_UPDATE = "ResourceSlice/Update"
     DEVICE_CLASS_ADD = "DeviceClass/Add"
     DEVICE_CLASS_UPDATE = "DeviceClass/Update"
+    POD_ADD = "Pod/Add"
+    """A new pod waits. Only schedulers with groups take it for an event (GangScheduling)."""
+    POD_GROUP_ADD = "PodGroup/Add"
     AVOIDANCE_OVER = "AvoidEvictedNode/Over"
     """The pods of a workload may use a node again that they had to avoid (``policy.avoidEvictedNode``). Old is the pod
     that was evicted there."""

@@ -42,6 +42,7 @@ import numpy as np
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.columns import BoolArray, IntArray
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
+from kemu.emulated.scheduler.cache.pod_groups import Groups
 from kemu.emulated.scheduler.cache.pods import PodInfo, Template
 from kemu.emulated.scheduler.experiments.avoided_nodes import AvoidedNodes
 from kemu.emulated.scheduler.experiments.switches import Policy
@@ -128,6 +129,10 @@ class Handle:
         """The pod as the watch last showed it, which may be newer than the attempt's; None: it was deleted."""
         self.waiting: dict[str, WaitingPod] = {}
         """Pods that wait for their permit, by UID: plugins allow or reject them."""
+        self.groups: Groups | None = None
+        """Groups of pods, with the feature gate GenericWorkload."""
+        self.activate: Callable[[str], object] = lambda uid: None
+        """Lets the queue retry a pod (by UID), whatever it waits for."""
         self.avoided: AvoidedNodes | None = None
         """Nodes that workloads have to avoid, with ``policy.avoidEvictedNode``."""
         self.clock: Clock | None = None

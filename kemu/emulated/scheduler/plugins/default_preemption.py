@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kemu.emulated import variants
+from kemu.emulated.scheduler.cache import pod_groups
+from kemu.emulated.scheduler.cache.pod_groups import Groups
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.cycle.filtering import Filtering
 from kemu.emulated.scheduler.experiments import switches
@@ -19,6 +21,7 @@ from kemu.emulated.scheduler.framework.results import PostFilterResult
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable
 from kemu.emulated.scheduler.preemption.candidates import Preemptor
 
+_GROUP_BUSY = unresolvable("waiting for the preemption for this pod group to be finished")
 _BUSY = unresolvable("waiting for the preemption for this pod to be finished")
 
 
@@ -43,6 +46,10 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         nominated = latest.status.nominatedNodeName
         if not policy.nomination:
             nominated = self.handle.preempted_on.get(pod.uid, "")
+        if self.handle.groups is not None and pod.pod.spec.HasField("schedulingGroup"):
+            refused = self._refused_to_member(self.handle.groups, pod)
+            if refused:
+                return PostFilterResult(message=f"preemption: {refused}")
         result = self.preemptor.preempt(filtering, nominated)
         if result.candidate is not None:
             return PostFilterResult(
@@ -55,7 +62,21 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             message = message.replace("the nominated node", "the node where it has preempted")
         return PostFilterResult("" if result.clears_nomination else None, message, efforts=result.efforts)
 
+    def _refused_to_member(self, groups: Groups, pod: PodInfo) -> str:
+        """Why a member of a group may not preempt on its own."""
+        if pod_groups.TOPOLOGY in groups.gates:
+            group = groups.object_of(pod.pod)
+            if group is None:
+                return "pod group for pod not found"
+            if group.spec.HasField("schedulingConstraints"):
+                return "not eligible due to placement-based pod group scheduling limitation"
+        return "not eligible due to workload aware preemption enabled" if pod_groups.PREEMPTION in groups.gates else ""
+
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        groups = self.handle.groups
+        if groups is not None and pod_groups.PREEMPTION in groups.gates and pod.pod.spec.HasField("schedulingGroup"):
+            group = groups.object_of(pod.pod)
+            return _GROUP_BUSY if group is not None and self.handle.is_preempting(group.metadata.uid) else None
         return _BUSY if self.handle.is_preempting(pod.uid) else None
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:

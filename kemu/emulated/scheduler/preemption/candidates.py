@@ -320,6 +320,17 @@ class Preemptor:
             (violating if any(violated) else others).append(pod)
         return violating, others
 
+    def violating_units(self, units: Sequence[Sequence[PodInfo]]) -> list[bool]:
+        """Of pods that go together: whether that would violate a budget, where all units before one go, too."""
+        if self._budgets_version != self.cluster.budgets_version:
+            self._budgets_version = self.cluster.budgets_version
+            self._budgets = [_Budget(budget) for budget in self.cluster.budgets.values()]
+            self._kept.clear()
+        for budget in self._budgets:
+            budget.left = budget.allowed
+        # Nothing further is charged for a unit once a budget is violated.
+        return [any(budget.charge(pod) for pod in unit for budget in self._budgets) for unit in units]
+
     def rated(self, node: str, victims: list[PodInfo], violations: int) -> Candidate:
         """A candidate as an extender sees it."""
         return Candidate(node, tuple(victims), violations, self._order.preference(victims, violations))

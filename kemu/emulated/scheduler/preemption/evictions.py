@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.cache.cluster import Cluster
@@ -28,6 +28,27 @@ PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 
 _Victim = tuple[PodInfo, Any]
 """And the pod as it was when the preemption was decided."""
+
+
+class Beneficiary(Protocol):
+    """A pod for which room is made, or a group of pods in its place, which has a ``kind`` and ``members`` (UIDs)."""
+
+    @property
+    def uid(self) -> str: ...
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def priority(self) -> int: ...
+
+    @property
+    def pod(self) -> core_v1_pb2.Pod: ...
+
+
+def kind_of(preemptor: Beneficiary) -> str:
+    """What events call the preemptor."""
+    return getattr(preemptor, "kind", "pod")
 
 
 class Evictor:
@@ -75,7 +96,7 @@ class Evictor:
         victim = self._find(last)
         return victim is not None and not victim.metadata.HasField("deletionTimestamp")
 
-    def start(self, preemptor: PodInfo, candidate: Candidate, clears: Collection[str] | None = None) -> None:
+    def start(self, preemptor: Beneficiary, candidate: Candidate, clears: Collection[str] | None = None) -> None:
         """Begin to carry out a preemption. ``clears``: UIDs of the pods that may lose their nominations; None: all."""
         # With the conditions that they had when this was decided: who was marked meanwhile is marked again.
         victims = [(victim, victim.pod) for victim in candidate.victims if not victim.terminating]
@@ -84,7 +105,9 @@ class Evictor:
         self._busy[preemptor.uid] = ""
         self._env.spawn(self._run(preemptor, candidate.node, victims, clears), f"preemption for {preemptor.key}")
 
-    async def _run(self, preemptor: PodInfo, node: str, victims: list[_Victim], clears: Collection[str] | None) -> None:
+    async def _run(
+        self, preemptor: Beneficiary, node: str, victims: list[_Victim], clears: Collection[str] | None
+    ) -> None:
         uid = preemptor.uid
         evicted = True
         cleared = await self._clear_lower(preemptor, node, clears)
@@ -99,7 +122,8 @@ class Evictor:
             self._busy[uid] = victims[-1][0].uid
             evicted = await self._evict(*victims[-1], preemptor, node)
         self._busy.pop(uid, None)
-        self._end(uid, cleared and evicted)
+        for member in getattr(preemptor, "members", (uid,)):
+            self._end(member, cleared and evicted)
 
     def _end(self, uid: str, is_complete: bool) -> None:
         if is_complete:
@@ -108,7 +132,7 @@ class Evictor:
             # A victim that was not deleted will cause no event: retry now.
             self._activate(uid)
 
-    async def _clear_lower(self, preemptor: PodInfo, node: str, clears: Collection[str] | None) -> bool:
+    async def _clear_lower(self, preemptor: Beneficiary, node: str, clears: Collection[str] | None) -> bool:
         """Clear the nominations of lower pods to the node; False when one could not be."""
         cleared = True
         if self._policy.clearLowerNominations == "never":
@@ -118,7 +142,7 @@ class Evictor:
                 cleared = await self._reporter.clear_nomination(lower.pod) and cleared
         return cleared
 
-    async def _evict(self, victim: PodInfo, seen: core_v1_pb2.Pod, preemptor: PodInfo, node: str) -> bool:
+    async def _evict(self, victim: PodInfo, seen: core_v1_pb2.Pod, preemptor: Beneficiary, node: str) -> bool:
         """Turn a victim away if it is not bound yet, else mark and delete it; False when that failed."""
         started_ns = self._env.clock.now_ns()
         ok = True
@@ -138,7 +162,7 @@ class Evictor:
             except ApiError:
                 preempted = ok = False
         if preempted:
-            self._reporter.preempted(victim.pod, preemptor.pod, node, deleted=not rejected)
+            self._reporter.preempted(victim.pod, preemptor.pod, node, kind_of(preemptor), deleted=not rejected)
         self._env.log(
             VictimDeleted(
                 pod=victim.key,
@@ -153,9 +177,9 @@ class Evictor:
         )
         return ok
 
-    def _disruption_patch(self, victim: core_v1_pb2.Pod, preemptor: PodInfo) -> Mapping[str, Any] | None:
+    def _disruption_patch(self, victim: core_v1_pb2.Pod, preemptor: Beneficiary) -> Mapping[str, Any] | None:
         scheduler = preemptor.pod.spec.schedulerName
-        message = f"{scheduler}: preempting to accommodate a higher priority pod"
+        message = f"{scheduler}: preempting to accommodate a higher priority {kind_of(preemptor)}"
         now_unix_ns = self._env.clock.unix_ns()
         conditions, generation = victim.status.conditions, victim.metadata.generation
         return meta.condition_patch(

@@ -240,14 +240,15 @@ def _left_behind(actor: str, scheduler: _Scheduler, history: History, left: set[
 
 
 def _is_waiting(pod: PodHistory, history: History) -> bool:
-    """At the end of the run, and never gated."""
+    """At the end of the run, never gated, and for a node alone."""
     if pod.node or pod.attempts or pod.gone_ns is not None or pod.deleting_ns is not None:
         return False
     value = history.values.get(POD_PREFIX + pod.key)
     if value is None:
         return False
     found = parsed.pod(value)
-    return not found.spec.schedulingGates and found.metadata.generation <= 1
+    waits_for_others = bool(found.spec.schedulingGates) or found.spec.HasField("schedulingGroup")
+    return not waits_for_others and found.metadata.generation <= 1
 
 
 # Nominations ---------------------------------------------------------------------------------------------------------

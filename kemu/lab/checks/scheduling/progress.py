@@ -268,7 +268,8 @@ class PodsThatFitAreTried(Check):
         self._uid_of_key[key] = uid
         known = self._pods.get(uid)
         spec, status = pod.spec, pod.status
-        is_gated = bool(spec.schedulingGates)
+        # Members of a group wait for one another, also where there is room for one of them.
+        is_gated = bool(spec.schedulingGates) or spec.HasField("schedulingGroup")
         if known is None:
             told = self._history.pods.get(uid)
             is_new = told is not None and told.facts[-1].what == "created"

@@ -32,7 +32,7 @@ from kemu.emulated.scheduler.plugins import in_tree
 from kemu.emulated.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.emulated.scheduler.queue.queues import QueuedPod
 from kemu.lab.conformance.scheduler import scripts
-from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2, scheduling_v1alpha2_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, ActorSpec
 from kemu.runtime.runlog.events import (
@@ -114,6 +114,7 @@ class World:
         self.start_s = times.parse_time(case["start"]) // SECOND_NS
         self.pods: dict[str, core_v1_pb2.Pod] = {}
         self.nodes: dict[str, core_v1_pb2.Node] = {}
+        self.groups: dict[str, scheduling_v1alpha2_pb2.PodGroup] = {}
         self.timeline: list[dict[str, Any]] = []
         self.final: dict[str, dict[str, Any]] = {}
         self.bind_errors = dict(case.get("bindErrors", {}))
@@ -143,8 +144,8 @@ class World:
             deviations=tuple(deviations),
         )
         self.engine.step_s = latencies.step_s
-        # The record holds what every choice between equal nodes leads to.
-        self.engine.handle.draws_lots = True
+        # The record holds what every choice between equal nodes leads to; for groups, only that of one search.
+        self.engine.handle.draws_lots = not case.get("podGroups")
         # In the recorded environment the clock stands during a decision: pods that have not started start at one time.
         for profile in self.engine.profiles.values():
             for plugin in profile.post_filters:
@@ -190,6 +191,9 @@ class World:
         type: str = "merge",  # noqa: A002
         uid: str = "",
     ) -> None:
+        if resource == "podgroups":
+            await self.patch_group(name, patch)
+            return
         assert (resource, subresource, type) == ("pods", "status", "strategic")
         async with self.call():
             pod = self.changed(name)
@@ -214,6 +218,21 @@ class World:
             status.pop("$setElementOrder/conditions", None)  # which they have as they come
             assert not status
             self.put(pod)
+
+    async def patch_group(self, name: str, patch: Mapping[str, Any]) -> None:
+        """The condition of a PodGroup."""
+        async with self.call():
+            old = self.groups.get(name)
+            if old is None:
+                raise errors.NotFound(f'podgroups "{name}" not found')
+            group = scheduling_v1alpha2_pb2.PodGroup()
+            group.CopyFrom(old)
+            (condition,) = patch["status"]["conditions"]
+            status, reason, message = (condition[key] for key in ("status", "reason", "message"))
+            meta.set_condition(group.status.conditions, condition["type"], status, reason, message, self.unix_ns())
+            self.note(reason, f"group/{name}", **({"message": message} if message else {}))
+            self.groups[name] = group
+            self.show(self.engine.group_feed.on_update, old, group)
 
     async def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> None:
         async with self.call():
@@ -330,6 +349,8 @@ class World:
         self.lookup["namespaces"].on_add(convert.from_json(core_v1_pb2.Namespace, {"metadata": {"name": "default"}}))
         for data in self.case.get("pdbs", ()):
             self.put_budget(data)
+        for data in self.case.get("podGroups", ()):
+            self.create_group(data)
         for wants_node in (True, False):
             for data in self.case.get("pods", ()):
                 if bool(data["spec"].get("nodeName")) is wants_node:
@@ -350,6 +371,13 @@ class World:
             pod.status.phase = "Pending"
         self.put(pod)
 
+    def create_group(self, data: Mapping[str, Any]) -> None:
+        group = convert.from_json(scheduling_v1alpha2_pb2.PodGroup, data)
+        group.metadata.namespace = "default"
+        group.metadata.uid = group.metadata.uid or f"uid-group-{group.metadata.name}"
+        self.groups[group.metadata.name] = group
+        self.show(self.engine.group_feed.on_add, group)
+
     def happen(self, event: Mapping[str, Any]) -> None:
         what, name = event["do"], event.get("name", "")
         if what == "createPod":
@@ -362,6 +390,10 @@ class World:
             self.update_pod(event)
         elif what in ("addNode", "updateNode"):
             self.put_node(event["node"], only_known=what == "updateNode")
+        elif what == "createPodGroup":
+            self.create_group(event["podGroup"])
+        elif what == "deletePodGroup" and name in self.groups:
+            self.show(self.engine.group_feed.on_delete, self.groups.pop(name))
         elif what == "updateBudget":
             self.put_budget(event["pdb"])
         elif what == "deleteNode" and name in self.nodes:
@@ -415,6 +447,8 @@ class World:
         name = data.pod.partition("/")[2] if isinstance(data, OfPod) else ""
         if isinstance(data, PodAttempted) and data.result == "unschedulable":
             self.note("unschedulable", name, message=data.message)
+        elif isinstance(data, PodAttempted) and data.result == "error" and self.groups:
+            self.note("error", name, message=data.message)
         elif isinstance(data, PodBound) and not data.ok:
             # A pod that Permit turned away while it waited was rejected; all else that hinders a binding is an error.
             rejected = data.message.startswith(REJECTED_ON_ITS_NODE)
