@@ -23,8 +23,6 @@ PODS: dict[str, Sort] = {
             Reason.IDENTITY: "serviceAccountName serviceAccount automountServiceAccountToken",
             Reason.CONTENT: "imagePullSecrets",
         },
-        refused={
-        },
     ),
     **message(
         "PodSecurityContext",
