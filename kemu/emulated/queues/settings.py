@@ -140,12 +140,12 @@ class Settings:
     )
     sticky_preemptors: bool = setting(
         Switch(),
-        "Whether a workload that has preempted stays at the head of its queue, as since Kueue 0.13.6; {default}.",
+        "Whether a workload that has preempted stays at the head of its queue (since Kueue 0.13.6); {default}.",
         True,
     )
     victims_go_behind: bool = setting(
         Switch(),
-        "Whether a victim of borrowWithinCohort queues anew where priorities are not sorted by, as since Kueue 0.8.1; "
+        "Whether a victim of borrowWithinCohort queues anew where priorities are not sorted by, since Kueue 0.8.1; "
         "{default}.",
         True,
     )

@@ -1,4 +1,4 @@
-"""The events of the controllers of nodes, pods, workloads, owners and namespaces."""
+"""The events of the controllers of nodes, pods, workloads, owners and namespaces, of the descheduler and of queues."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ _NODES = "node lifecycle controller"
 _WORKLOADS = "controllers of ReplicaSets, StatefulSets, DaemonSets, Jobs"
 _DEPLOYMENTS = "controller of Deployments"
 _GARBAGE = "garbage collector"
+_DESCHEDULER = "descheduler"
+_QUEUES = "kueue"
 
 
 class NodeUnknown(Event, kind="node.unknown", by=_NODES, on_page=True):
@@ -304,3 +306,57 @@ class Autoscaled(Event, kind="hpa.scaled", by="horizontal pod autoscaler"):
     def live(self) -> Line:
         phrase = f"autoscaler {short(self.autoscaler)} goes from {self.before} to {self.replicas}"
         return whole("autoscaled", phrase, "autoscalers give another size")
+
+
+class PodDescheduled(OfPodDeletion, kind="descheduler.eviction", by=_DESCHEDULER, on_page=True):
+    """The eviction of a pod returned; `start` is when it was decided"""
+
+    LIVE = EVICTED
+
+    strategy: str
+    profile: str
+
+    def deed(self, pod: str, names: Names) -> Deed | None:
+        why = because(self.strategy)
+        return Deed(f"evicted {pod}{why}", f"evicts {pod}", OUTCOME, "evicts") if self.ok else None
+
+    def traced(self) -> Traced:
+        return Traced("evicted", self.why or self.strategy, "Evicted" if self.ok else "TooManyRequests")
+
+
+class DeschedulingRound(Event, kind="descheduler.round", by=_DESCHEDULER):
+    """A round has ended"""
+
+    evicted: int
+    """How many pods."""
+    why: str
+    """Why it did nothing, if so."""
+
+
+class JobAdmitted(Event, kind="kueue.admitted", by=_QUEUES, on_page=True):
+    """A Job has quota for all of its pods, and is resumed"""
+
+    job: str
+    uid: str
+    queue: str
+    flavors: list[str]
+    """As `flavor/resource`."""
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        said = f"{short(self.job)} is admitted to {self.queue}"
+        return (whole("scaled", said, said, GOOD, who="kueue"),)
+
+
+class JobPreempted(Event, kind="kueue.preempted", by=_QUEUES, on_page=True):
+    """A Job has to give its quota up, and is suspended"""
+
+    job: str
+    uid: str
+    queue: str
+    by: str
+    """For which Job."""
+    reason: str
+
+    def lines(self, before: Event | None) -> Sequence[Line]:
+        said = f"{short(self.job)} is preempted in {self.queue}"
+        return (whole("scaled", said, said, BAD, f"by {short(self.by)}: {self.reason}", who="kueue"),)
