@@ -90,8 +90,6 @@ PREFERRED = {
     },
     "containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}],
 }
-NEWEST = {"informers": "watchList"}
-"""Whoever restarts reads the newest state: a scheduler that reads an old one forgets what it has bound, too."""
 NO_WAY_ROUND = ("seeds", "pos", "walk", "observe-late", "uniform")
 """Crashes break these claims, too, whatever the bug."""
 
@@ -111,8 +109,8 @@ def subjects() -> dict[int, Subject]:
         72124: of_the_piece(72124, "no-priority-inversion", *NO_WAY_ROUND),
         72593: Subject(
             "races/replica-set-expectations",
-            {"events[0].create.spec.template.spec.nodeName": "node-1", "duration": "6s"},
-            "ten-pods-are-created", ("seeds",), {"duration": "6s"},
+            {"events[0].create.spec.template.spec.nodeName": "node-1", "duration": "8s"},
+            "ten-pods-are-created", ("seeds",), {"duration": "8s"},
         ),
         82149: Subject(drain, bugs(82149), "voluntary-evictions-respect-budgets"),
         86373: Subject("races/busy-scheduler", {"schedulers[0].config": {}}, "jobs-get-their-turn", ("seeds",)),
@@ -128,9 +126,7 @@ def subjects() -> dict[int, Subject]:
             {"events[1]": RELABELLED, "workloads[0].pods.spec": PREFERRED},
         ),
         102339: Subject(users, bugs(102339), "middle-runs-in-the-end", ("seeds",)),
-        106361: Subject(
-            "races/more-pods-than-room", {**bugs(106361), **NEWEST}, "nobody-is-rejected", ("stale",), NEWEST,
-        ),
+        106361: Subject("races/more-pods-than-room", bugs(106361), "nobody-is-rejected", ("stale",)),
         106780: Subject("races/preemption-on-a-small-node", bugs(106780), "low-runs-beside-it", ("seeds",)),
         106884: Subject("races/jobs-on-a-small-node", bugs(106884), "nobody-is-rejected"),
         106946: Subject("races/nodes-join", {"events[0].addNode.taints": []}, "nobody-is-rejected", ("seeds",)),

@@ -48,6 +48,7 @@ def test_the_default_profile_is_that_of_kubernetes() -> None:
         "PodTopologySpread",
         "InterPodAffinity",
         "DynamicResources",
+        "NodeDeclaredFeatures",
     ]
     assert weights(made) == {
         "TaintToleration": 3,
