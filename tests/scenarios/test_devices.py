@@ -66,7 +66,8 @@ def test_devices_vanish_and_come_back(tmp_path: Path) -> None:
     published = [(data["generation"], data["devices"]) for _, kind, data in events if kind == "devices.slice"]
     assert published == [(1, 1), (2, 0), (3, 1)]
     bound = [time for time, kind, _ in events if kind == "devices.prepared"]
-    assert bound and bound[0] > 22
+    assert bound
+    assert bound[0] > 22
 
 
 def test_slices_come_late(tmp_path: Path) -> None:
@@ -74,7 +75,8 @@ def test_slices_come_late(tmp_path: Path) -> None:
     restart = {"at": "4s", "crash": {"actor": "kubelet/n"}}
     events = play(tmp_path, document(pod("a", "10s"), chaos=[*chaos, restart]))
     times = [time for time, kind, _ in events if kind == "devices.slice"]
-    assert len(times) == 2 and times[1] > 34
+    assert len(times) == 2
+    assert times[1] > 34
 
 
 def test_quota_counts_devices_by_class(tmp_path: Path) -> None:
