@@ -91,10 +91,9 @@ def test_the_samples_are_there() -> None:
     paths = {f"{kind} {path}" for kind, path, _, _ in CASES}
     assert {
         "Pod spec.volumes[0].glusterfs",
-        "Pod spec.resourceClaims",
-        "Pod spec.containers[0].resources.claims",
+        "Pod spec.securityContext.sysctls",
         "ReplicaSet spec.template.spec.volumes[0].glusterfs",
-        "StatefulSet spec.template.spec.resourceClaims",
+        "StatefulSet spec.template.spec.securityContext.sysctls",
         "Node spec.configSource",
     } <= paths
 
@@ -105,17 +104,15 @@ def test_all_refused_fields_are_named_at_once() -> None:
         {
             "metadata": {"name": "a"},
             "spec": {
-                "resourceClaims": [{"name": "x"}],
-                "containers": [
-                    {"name": "a"},
-                    {"name": "b", "resources": {"claims": [{"name": "x"}]}},
-                ],
+                "volumes": [{"name": "x", "glusterfs": {"endpoints": "x", "path": "x"}}],
+                "securityContext": {"sysctls": [{"name": "x", "value": "1"}]},
+                "containers": [{"name": "a"}],
             },
         },
     )
     assert [cause.field for cause in refusals.in_object(pod)] == [
-        "spec.containers[1].resources.claims",
-        "spec.resourceClaims",
+        "spec.volumes[0].glusterfs",
+        "spec.securityContext.sysctls",
     ]
 
 

@@ -52,6 +52,9 @@ staleAnswers: {by: 20s}
 cutStreams: {how: expired, fresh: true, events: 3, revision: 100}
 delayEvents: {by: 1s}
 wrongBookmarks: {how: twice, initial: true}
+lateSlices: {node: node-1, by: 30s}
+devicesVanish: {node: node-*, devices: [gpu-0]}
+prepareFails: {node: node-1, failures: 50%}
 """
 
 

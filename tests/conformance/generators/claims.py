@@ -1,8 +1,8 @@
-"""The controllers of devices over time: ``claims`` for that of ResourceClaims, ``device-taints`` for evictions by taints.
+"""The controllers of devices over time: ``claims`` for that of ResourceClaims, ``device-taints`` for evictions.
 
 Pods come with claims of their own or from templates, are bound, end and go; a scheduler allocates and reserves; drivers
-taint devices. ``@POD/ENTRY`` in the place of a claim's name is the one that was generated last for that entry of the pod
-with that UID; ``@12`` in the place of a time is second 12.
+taint devices. ``@UID/ENTRY`` in the place of a claim's name is the one that was generated last for that entry of the
+pod; ``@12`` in the place of a time is second 12.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class _Maker:
 class _Claims(_Maker):
     def make(self) -> None:
         rng = self.rng
-        # Where one of several generated claims of a pod is generated anew, the controller writes for ever: what it applies
-        # for one takes the other's away.
+        # Where one of several generated claims of a pod is generated anew, the controller writes for ever: what it
+        # applies for one takes the other's away.
         self.most = rng.choice((1, 1, 2))
         # It reserves a claim that others use for a pod that has ended, too, and takes it off again, for ever.
         self.ends = self.chance(0.6)

@@ -435,6 +435,9 @@ func (w *deviceWorld) happen(ctx context.Context, event deviceEvent) error {
 	if err != nil {
 		return err
 	}
+	if equality.Semantic.DeepEqual(before, object) {
+		return nil // an API server writes nothing
+	}
 	w.stamp(object)
 	return tracker.Update(resource, object, namespace)
 }

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
-import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -155,8 +154,7 @@ class Drivers:
         await self._take(driver.unprepare)
 
     async def _take(self, time: distributions.Distribution) -> None:
-        stream: random.Random = self._env.random
-        seconds = time.constant if time.constant is not None else time.draw(stream)
+        seconds = time.constant if time.constant is not None else time.draw(self._env.random)
         if seconds > 0:
             await self._env.clock.sleep(seconds)
 

@@ -1,5 +1,5 @@
-"""ResourceClaims in quotas (``pkg/quota/v1/evaluator/core/resource_claims.go``), but for the names of extended resources
-that classes of devices stand for."""
+"""ResourceClaims in quotas (``pkg/quota/v1/evaluator/core/resource_claims.go``), but for the names of extended
+resources that classes of devices stand for."""
 
 from __future__ import annotations
 

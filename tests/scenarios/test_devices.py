@@ -1,0 +1,103 @@
+"""Devices from the drivers of nodes to the pods that claim them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import kemu
+from kemu import errors
+from kemu.lab.scenario.loading import loader
+
+TEMPLATE: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": "one", "namespace": "default"},
+    "spec": {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu.example.com"}}]}}},
+}
+
+
+def pod(name: str, at: str, **annotations: str) -> dict[str, Any]:
+    container = {"name": "c", "image": "x", "resources": {"claims": [{"name": "g"}]}}
+    claims = [{"name": "g", "resourceClaimTemplateName": "one"}]
+    spec = {"restartPolicy": "Never", "resourceClaims": claims, "containers": [container]}
+    metadata = {"name": name, "annotations": {f"kemu.dev/{key}": value for key, value in annotations.items()}}
+    return {"at": at, "create": {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}}
+
+
+def document(*events: dict[str, Any], **spec: Any) -> str:
+    nodes = [{"name": "n", "devices": [{"driver": "gpu.example.com", "count": 1, "unprepare": "2s"}]}]
+    manifests = [TEMPLATE, *spec.pop("manifests", [])]
+    body = {"seed": 1, "duration": "2m", "nodes": nodes, "manifests": manifests, "events": list(events), **spec}
+    scenario = {"apiVersion": "kemu.dev/v1", "kind": "Scenario", "metadata": {"name": "devices"}, "spec": body}
+    return yaml.safe_dump(scenario)
+
+
+def play(tmp_path: Path, text: str) -> list[tuple[float, str, dict[str, Any]]]:
+    (tmp_path / "scenario.yaml").write_text(text)
+    run = kemu.run(tmp_path / "scenario.yaml", out=tmp_path / "run")
+    return [(event.time_ns / 1e9, event.kind, dict(event.data)) for event in run.events]
+
+
+def test_the_next_pod_gets_the_device_when_it_is_unprepared(tmp_path: Path) -> None:
+    events = play(tmp_path, document(pod("a", "5s", **{"run-seconds": "10"}), pod("b", "6s")))
+    at = {(kind, data.get("pod", data.get("claim", ""))): time for time, kind, data in events}
+    unprepared = at["devices.unprepared", "default/a"]
+    freed = next(time for time, kind, _ in events if kind == "devices.deallocated")
+    prepared = at["devices.prepared", "default/b"]
+    assert 2 <= unprepared - at["devices.prepared", "default/a"] - 10 < 3
+    assert unprepared < freed < prepared
+
+
+def test_a_driver_that_fails_is_asked_again(tmp_path: Path) -> None:
+    chaos = [{"at": "1s", "for": "20s", "prepareFails": {"node": "n"}}]
+    events = play(tmp_path, document(pod("a", "5s"), chaos=chaos))
+    failed = [round(time) for time, kind, _ in events if kind == "devices.prepare_failed"]
+    assert failed == [5, 15]
+    assert [round(time) for time, kind, _ in events if kind == "devices.prepared"] == [25]
+
+
+def test_devices_vanish_and_come_back(tmp_path: Path) -> None:
+    chaos = [{"at": "2s", "for": "20s", "devicesVanish": {"node": "n"}}]
+    events = play(tmp_path, document(pod("a", "5s"), chaos=chaos))
+    published = [(data["generation"], data["devices"]) for _, kind, data in events if kind == "devices.slice"]
+    assert published == [(1, 1), (2, 0), (3, 1)]
+    bound = [time for time, kind, _ in events if kind == "devices.prepared"]
+    assert bound and bound[0] > 22
+
+
+def test_slices_come_late(tmp_path: Path) -> None:
+    chaos = [{"at": "3s", "for": "60s", "lateSlices": {"node": "n", "by": "30s"}}]
+    restart = {"at": "4s", "crash": {"actor": "kubelet/n"}}
+    events = play(tmp_path, document(pod("a", "10s"), chaos=[*chaos, restart]))
+    times = [time for time, kind, _ in events if kind == "devices.slice"]
+    assert len(times) == 2 and times[1] > 34
+
+
+def test_quota_counts_devices_by_class(tmp_path: Path) -> None:
+    hard = {"gpu.example.com.deviceclass.resource.k8s.io/devices": "1"}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q", "namespace": "default"},
+        "spec": {"hard": hard},
+    }
+    events = play(tmp_path, document(pod("a", "5s"), pod("b", "20s"), manifests=[quota]))
+    made = [data["pod"] for _, kind, data in events if kind == "devices.claim"]
+    assert made == ["default/a"]
+
+
+def test_nothing_runs_where_nobody_speaks_of_devices() -> None:
+    scenario = loader.loads("apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata: {name: a}\nspec: {nodes: [{name: n}]}")
+    assert not scenario.devices
+    assert not {"resourceclaim", "device-taint-eviction"} & set(scenario.controllers)
+
+
+def test_mistakes_about_devices() -> None:
+    wrong = document().replace("driver: gpu.example.com", "driver: gpu.example.com\n      attributes: {model: [a]}", 1)
+    with pytest.raises(errors.ScenarioError) as refused:
+        loader.loads(wrong)
+    assert "model: must be a text, a whole number" in str(refused.value)
