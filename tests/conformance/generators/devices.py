@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from typing import Any
 
@@ -499,7 +500,43 @@ class _Maker:
                                      if any(one["metadata"]["name"] == name for one in self.claims)}  # fmt: skip
         if self.binding:
             made["drivers"] = self.drives()
+        made["hints"] = [self.event(made) for _ in range(rng.randrange(1, 5))]
         return made
+
+    def event(self, made: Json) -> Json:
+        """Something that happens while the pod waits."""
+        rng = self.rng
+        kind = rng.choice(("claim", "claim", "claim", "claim", "class", "pod"))
+        if kind == "class":
+            old = copy.deepcopy(rng.choice(made["deviceClasses"]))
+            new = copy.deepcopy(old)
+            if self.chance(0.5):
+                new["spec"]["extendedResourceName"] = EXTENDED
+            return {"kind": "DeviceClass", "old": None if self.chance(0.4) else old, "new": new}
+        if kind == "pod":
+            old = copy.deepcopy(made["pod"])
+            new = copy.deepcopy(old)
+            old["status"].pop("resourceClaimStatuses", None)
+            if self.chance(0.2):
+                old["metadata"]["uid"] = new["metadata"]["uid"] = "uid-other-pod"
+            if self.chance(0.2):
+                new["status"].pop("resourceClaimStatuses", None)
+            return {"kind": "Pod", "old": old, "new": new}
+        old = copy.deepcopy(rng.choice(self.claims)) if self.claims and self.chance(0.9) else self.claim("unrelated")
+        new = copy.deepcopy(old)
+        what = rng.randrange(5)
+        if what == 0:
+            return {"kind": "ResourceClaim", "old": None, "new": new}
+        if what == 1:
+            new["metadata"]["finalizers"] = ["example.com/other"]
+        elif what == 2:
+            new.pop("status", None)
+        elif what == 3:
+            old.pop("status", None)
+            self.allocate(new)
+        else:
+            new.setdefault("status", {})["reservedFor"] = [{"resource": "pods", "name": "x", "uid": "uid-x"}]
+        return {"kind": "ResourceClaim", "old": old, "new": new}
 
     def drives(self) -> list[Json]:
         """What drivers write while PreBind waits: of every device that the claims might have been given."""

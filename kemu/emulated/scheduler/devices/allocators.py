@@ -7,16 +7,16 @@ solution.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from kemu.emulated.cel.errors import EvaluationError
 from kemu.emulated.cel.parsing import stacks
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
-from kemu.emulated.scheduler.devices import capacities, pools, requests
+from kemu.emulated.scheduler.devices import capacities, requests
 from kemu.emulated.scheduler.devices.capacities import Consumed
 from kemu.emulated.scheduler.devices.constraints import Constraint, DistinctAttribute, MatchAttribute
-from kemu.emulated.scheduler.devices.inventory import Amount, Device, DeviceID, Slice
+from kemu.emulated.scheduler.devices.inventory import Amount, Device, DeviceID
 from kemu.emulated.scheduler.devices.pools import Pool
 from kemu.emulated.scheduler.devices.requests import ALL, EXACT_COUNT, Request
 from kemu.emulated.scheduler.devices.states import AllocatedState, consume, release
@@ -61,16 +61,13 @@ class Allocator:
         self,
         allocated: AllocatedState,
         classes: Mapping[str, resource_v1_pb2.DeviceClass],
-        slices: Sequence[Slice],
-        on_node: Mapping[str, Sequence[Slice]],
-        shared: Sequence[Slice],
+        pools_of: Callable[[NodeInfo], Sequence[Pool]],
     ) -> None:
-        """``on_node``: slices of one node, by its name; ``shared``: all others."""
+        """``pools_of``: the pools for a node, as :func:`kemu.emulated.scheduler.devices.pools.gather` orders them."""
         self.allocated = allocated
         self.classes = classes
-        self.slices = slices
-        self.on_node = on_node
-        self.shared = shared
+        self.pools_of = pools_of
+        self._requests: dict[int, tuple[resource_v1_pb2.ResourceClaim, list[list[Request]]]] = {}
         self.available: dict[str, _Counters] = {}
         """Counters that are left, by the name of the pool."""
 
@@ -82,6 +79,13 @@ class Allocator:
         search = _Search(self, node, claims)
         with stacks.room():
             return search.run()
+
+    def requests_of(self, claim: resource_v1_pb2.ResourceClaim) -> list[list[Request]]:
+        """Decoded once for all nodes."""
+        known = self._requests.get(id(claim))
+        if known is None:
+            known = self._requests[id(claim)] = claim, requests.of_claim(claim)
+        return known[1]
 
     def counters_left(self, pool: Pool) -> _Counters:
         """What allocated devices have left of the counters of a pool; it may be less than nothing."""
@@ -110,10 +114,12 @@ class _Search:
         self._allocated = allocator.allocated
         self._node = node
         self._claims = claims
-        self._pools: list[Pool] = []
+        self._pools: Sequence[Pool] = ()
         self._requests: list[list[list[Request]]] = []
         self._numbers: dict[int, int] = {}
         """How many devices a request needs, by its ``id``."""
+        self._all_devices: dict[int, list[Device]] = {}
+        """Of requests of mode All, by ``id``: the devices of the node that are meant."""
         self._taken: list[list[int]] = []
         """Which alternative each request got."""
         self._constraints: list[list[Constraint]] = []
@@ -126,9 +132,7 @@ class _Search:
         self._pool_of: dict[int, Pool] = {}
 
     def run(self) -> list[Plan] | None:
-        allocator, node = self._allocator, self._node
-        candidates = [*allocator.on_node.get(node.name, ()), *allocator.shared]
-        self._pools = pools.gather(candidates, node, allocator.slices)
+        self._pools = self._allocator.pools_of(self._node)
         for pool in self._pools:
             for one in pool.slices:
                 self._pool_of[id(one)] = pool
@@ -147,7 +151,7 @@ class _Search:
 
     def _prepare(self, claim: resource_v1_pb2.ResourceClaim) -> None:
         key = f"{claim.metadata.namespace}/{claim.metadata.name}"
-        own = requests.of_claim(claim)
+        own = self._allocator.requests_of(claim)
         least = 0
         for subs in own:
             for request in subs:
@@ -187,15 +191,18 @@ class _Search:
             return
         if request.mode != ALL:
             raise AllocationError(f"{at}: unsupported count mode {request.mode}")
+        found = self._all_devices[id(request)] = []
         for pool in self._pools:
             if pool.incomplete or pool.invalid:
                 how = "being updated" if pool.incomplete else "invalid"
                 text = f"{at}: asks for all devices, but resource pool {pool.text} is currently {how}"
                 raise AllocationError(text)
-            for device in pool.devices():
-                if self._is_selectable(claim, request, device) and self._fits(request, device):
-                    request.all_devices.append(device)
-        self._numbers[id(request)] = len(request.all_devices)
+            found += [
+                device
+                for device in pool.devices()
+                if self._is_selectable(claim, request, device) and self._fits(request, device)
+            ]
+        self._numbers[id(request)] = len(found)
 
     # The search -----------------------------------------------------------------------------------------------------
 
@@ -230,14 +237,14 @@ class _Search:
         """
         takes_all = request.mode == ALL
         wanted = self._numbers[id(request)]
-        if takes_all and not request.all_devices:
+        if takes_all and not wanted:
             return False
         if number >= wanted:
             return self._request(claim, place + 1)
         if len(self._results[claim]) + wanted - number > MAX_RESULTS:
             return "too many"
         if takes_all:
-            device = request.all_devices[number]
+            device = self._all_devices[id(request)][number]
             undo = self._take(claim, request, device, must=True)
             if undo is None:
                 return False

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from kemu.emulated.cel.numbers import quoted
 from kemu.emulated.objects import selectors
+from kemu.emulated.objects.amounts.requests import resource_list
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.devices import extended, results
 from kemu.emulated.scheduler.devices.allocators import AllocationError, Allocator, Plan
@@ -125,9 +127,7 @@ class PodClaims:
                 if status is not None:
                     return status
         if allocates:
-            on_node, shared = devices.by_node()
-            slices = list(devices.slices.values())
-            self._allocator = Allocator(devices.allocated(), devices.classes, slices, on_node, shared)
+            self._allocator = Allocator(devices.allocated(), devices.classes, devices.pools_of)
         return None
 
     def _check_classes(self, claim: Claim, key: str) -> Status | None:
@@ -204,7 +204,7 @@ class PodClaims:
             # An earlier attempt has left it; PostFilter deletes it.
             return unresolvable("cannot schedule extended resource claim")
         allocatable = node.node.status.allocatable
-        names = node_amounts(node)
+        names = resource_list(allocatable)
         wanted: list[str] = []
         for resource in self._amounts:
             if resource in self._devices.by_resource and not names.get(resource, 0):
@@ -271,13 +271,6 @@ class PodClaims:
         return None
 
 
-def node_amounts(node: NodeInfo) -> dict[str, int]:
-    """What the node offers, by the name of the resource."""
-    from kemu.emulated.objects.amounts import requests
-
-    return requests.resource_list(node.node.status.allocatable)
-
-
 def readiness(claim: Claim) -> tuple[bool, str]:
     """Whether all binding conditions of the allocated devices hold; or the reason why binding failed."""
     if not claim.status.HasField("allocation"):
@@ -292,18 +285,12 @@ def readiness(claim: Claim) -> tuple[bool, str]:
         for kind in result.bindingFailureConditions:
             failed = next((one for one in status.conditions if one.type == kind), None)
             if failed is not None and failed.status == "True":
-                name, message = claim.metadata.name, _quoted(failed.message)
+                name, message = claim.metadata.name, quoted(failed.message)
                 return False, f"device binding failed: claim={name}, reason={failed.reason}, message={message}"
         for kind in result.bindingConditions:
             if not any(one.type == kind and one.status == "True" for one in status.conditions):
                 return False, ""
     return True, ""
-
-
-def _quoted(text: str) -> str:
-    from kemu.emulated.cel.numbers import quoted
-
-    return quoted(text)
 
 
 def is_overdue(claim: Claim, now_ns: int, timeout_s: float) -> bool:

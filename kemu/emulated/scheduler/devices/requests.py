@@ -15,7 +15,7 @@ class Request:
     """``parent`` is the name of the request that it is an alternative of."""
 
     __slots__ = (
-        "admin", "all_devices", "amounts", "class_", "class_name", "count", "mode", "name", "parent", "selectors",
+        "admin", "amounts", "class_", "class_name", "count", "mode", "name", "parent", "selectors",
         "tolerations",
     )  # fmt: skip
 
@@ -37,8 +37,6 @@ class Request:
         self.tolerations: Sequence[resource_v1_pb2.DeviceToleration] = message.tolerations
         self.amounts: dict[str, Amount] = {name: amount(one) for name, one in message.capacity.requests.items()}
         self.class_: resource_v1_pb2.DeviceClass | None = None
-        self.all_devices: list[Device] = []
-        """Of mode All: the devices of the node that are meant."""
 
     @property
     def full_name(self) -> str:

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kemu.emulated.objects import meta
+from kemu.emulated.scheduler.cache.nodes import NodeInfo
+from kemu.emulated.scheduler.devices import pools
 from kemu.emulated.scheduler.devices.inventory import Slice
+from kemu.emulated.scheduler.devices.pools import Pool
 from kemu.emulated.scheduler.devices.states import AllocatedState
 from kemu.messages.k8s import resource_v1_pb2
 
@@ -39,7 +42,11 @@ class Devices:
         self.on_claim: Callable[[Claim | None, Claim | None], object] = lambda old, new: None
         """Called when a claim changed, before and after it, in whatever way."""
         self._on_node: dict[str, list[Slice]] = {}
+        """Slices of one node, by its name."""
         self._shared: list[Slice] = []
+        """All others; those with counters are among them."""
+        self._pools: dict[str, tuple[object, list[Pool]]] = {}
+        """By node, with the Node that they were gathered for."""
         self._is_sorted = True
 
     # Claims ---------------------------------------------------------------------------------------------------------
@@ -107,16 +114,21 @@ class Devices:
             self.slices.pop(name, None)
         self._is_sorted = False
 
-    def by_node(self) -> tuple[dict[str, list[Slice]], list[Slice]]:
-        """Slices of one node by its name, and all others; those with counters are among the others."""
+    def pools_of(self, node: NodeInfo) -> list[Pool]:
+        """The pools for a node, gathered anew when slices or the node have changed."""
         if not self._is_sorted:
-            self._on_node, self._shared, self._is_sorted = {}, [], True
+            self._on_node, self._shared, self._pools, self._is_sorted = {}, [], {}, True
             for one in self.slices.values():
                 if one.where.name and not one.counter_sets:
                     self._on_node.setdefault(one.where.name, []).append(one)
                 else:
                     self._shared.append(one)
-        return self._on_node, self._shared
+        known = self._pools.get(node.name)
+        if known is None or known[0] is not node.node:
+            slices = [*self._on_node.get(node.name, ()), *self._shared]
+            found = pools.gather(slices, node, list(self.slices.values()))
+            known = self._pools[node.name] = node.node, found
+        return known[1]
 
     def set_class(self, new: DeviceClass) -> None:
         """Of classes with the same extended resource the newer one stands behind it, then the one whose name comes

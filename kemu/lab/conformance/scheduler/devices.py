@@ -15,11 +15,13 @@ from typing import Any, cast
 from kemu import errors
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.scheduler.cycle.profiles import Profile
 from kemu.emulated.scheduler.devices import results
 from kemu.emulated.scheduler.devices.pod_claims import PodClaims
 from kemu.emulated.scheduler.devices.trackers import Claim, Devices
+from kemu.emulated.scheduler.framework.events import Event
 from kemu.emulated.scheduler.framework.interfaces import SKIP, Api, Cycle, Handle
 from kemu.emulated.scheduler.framework.statuses import Status
 from kemu.emulated.scheduler.plugins import in_tree
@@ -33,8 +35,13 @@ from kemu.runtime.sim.simulation import SimRuntime
 Json = dict[str, Any]
 _STEP_S = 1.0
 _LATE_NS = 1_000_000
-_OWN = ("preEnqueue", "allocations", "bound", "written")
+_OWN = ("preEnqueue", "allocations", "bound", "written", "hints")
 """What a decision about other pods does not have."""
+_EVENTS: dict[str, tuple[Any, Event, Event]] = {
+    "ResourceClaim": (Claim, Event.RESOURCE_CLAIM_ADD, Event.RESOURCE_CLAIM_UPDATE),
+    "DeviceClass": (resource_v1_pb2.DeviceClass, Event.DEVICE_CLASS_ADD, Event.DEVICE_CLASS_UPDATE),
+    "Pod": (core_v1_pb2.Pod, Event.POD_GENERATED_CLAIM, Event.POD_GENERATED_CLAIM),
+}
 _FROM_CALLER = re.compile(r'"(shareID|allocationTimestamp)": ?"[^"]*"')
 
 
@@ -93,6 +100,9 @@ class _World:
         status = self.plugin.pre_enqueue(pod)
         if status is not None:
             self.found["preEnqueue"] = _said(status)
+        hints = [self._hints(one, pod) for one in self.case.get("hints", ())]
+        if hints:
+            self.found["hints"] = hints
         self.found.update(decisions.decision(self.decider, pod))
         came, made = self.decider.came, self.decider.made
         if came is not None and came.write is not None:
@@ -113,6 +123,20 @@ class _World:
             }
         best = self.found["best"] if "best" in self.found else self.found["feasible"]
         await self._bind(cycle, best[0])
+
+    def _hints(self, event: Json, pod: PodInfo) -> dict[str, bool]:
+        """By plugin, whether an event might help the pod."""
+        message, added, updated = _EVENTS[event["kind"]]
+        new = convert.from_json(message, event["new"])
+        old = None if event["old"] is None else convert.from_json(message, event["old"])
+        found: dict[str, bool] = {}
+        for name in ("DynamicResources", "NodeResourcesFit"):
+            hints = dict(self.decider.profile.plugins[name].events())
+            what = added if old is None else updated
+            if what in hints:
+                hint = hints[what]
+                found[name] = hint is None or hint(pod, old, new)
+        return found
 
     def _plan(self, state: PodClaims, node: str) -> Json:
         plan = state.by_node[node]
