@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,9 +28,10 @@ import (
 )
 
 const (
-	repetitionsOfDevices = 12
-	untilSeen            = time.Second
-	longestPreBind       = 700 * time.Second
+	repetitionsOfDevices    = 12
+	repetitionsOfPostFilter = 80
+	untilSeen               = time.Second
+	longestPreBind          = 700 * time.Second
 )
 
 // allocatable is what a question says of dynamic resource allocation.
@@ -90,7 +92,7 @@ type writtenClaims struct {
 
 // answerDevices plays a case several times, and leaves it out if the order of a map decides.
 func answerDevices(t *testing.T, data json.RawMessage) (any, error) {
-	answers, err := distinct(repetitionsOfDevices, func() (any, error) {
+	play := func() (any, error) {
 		asked := &question{}
 		if err := json.Unmarshal(data, asked); err != nil {
 			return nil, err
@@ -104,7 +106,12 @@ func answerDevices(t *testing.T, data json.RawMessage) (any, error) {
 			return nil, err
 		}
 		return normalizedDevices(found)
-	})
+	}
+	answers, err := distinct(repetitionsOfDevices, play)
+	if err == nil && bytes.Contains(answers[0], []byte(`"written"`)) {
+		// PostFilter takes the claim that it met first seven times in eight.
+		answers, err = distinct(repetitionsOfPostFilter, play)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from kemu.emulated.scheduler.devices.trackers import Claim, Devices
 
 BINDING_TIMEOUT_S = 600.0
+_PLACES_OF_MAP = 8
 
 _NO_STATE = PostFilterResult(message="not found", failed=True)
 _NO_CLAIMS = PostFilterResult(message="no new claims to deallocate")
@@ -132,7 +133,9 @@ class DynamicResources(
         is_written = special is not None and not special.metadata.name.startswith("<")
         places = list(claims.unavailable)
         if len(places) > 1:
-            self.handle.random.shuffle(places)  # kube-scheduler takes them in the order of a map
+            # kube-scheduler takes them in the order of a map, whose first eight entries begin at any of eight places.
+            first = self.handle.random.randrange(_PLACES_OF_MAP)
+            places = [*places[first:], *places[:first]]
         for place in places:
             if place >= claims.of_user:
                 if is_written:
