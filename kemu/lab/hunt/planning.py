@@ -344,7 +344,7 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
         following = next((one for one in after if at.is_asked and one.is_asked), None)
         if following is not None:  # the user wants something else at once, and waits thereafter
             waits_s = float(-(-(following.time_ns - at.time_ns) // SECOND_NS))
-            yield 0, Perturbation(HIDE, controller, point, seconds=waits_s)
+            yield int(at.is_new), Perturbation(HIDE, controller, point, seconds=waits_s)
         elif any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
             yield _rank(impact), Perturbation(HIDE, controller, point)
         if (controller, kind, END) not in seen:
