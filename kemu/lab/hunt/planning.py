@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from kemu.lab.hunt.courses import ANY_END, Change, Write
+from kemu.lab.hunt.courses import ANY_END, ENDS, Change, Write
 from kemu.lab.hunt.impacts import Analysis, Impact
 from kemu.lab.hunt.perturbations import (
     ALL,
@@ -342,9 +342,10 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
             if one.revision > at.revision and (controller, at.key, one.revision) not in written
         ]
         following = next((one for one in after if at.is_asked and one.is_asked), None)
-        if following is not None:  # the user wants something else at once, and waits thereafter
-            waits_s = float(-(-(following.time_ns - at.time_ns) // SECOND_NS))
-            yield int(at.is_new), Perturbation(HIDE, controller, point, seconds=waits_s)
+        if following is not None:
+            waits_s = float(-(-(following.time_ns - at.time_ns) // SECOND_NS))  # thereafter, as he does not before
+            lasts_s = 0.0 if at.what in ENDS else waits_s
+            yield int(at.is_new) - 1, Perturbation(HIDE, controller, point, seconds=lasts_s)
         elif any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
             yield _rank(impact), Perturbation(HIDE, controller, point)
         if (controller, kind, END) not in seen:
