@@ -19,6 +19,8 @@ _ANSWERED_NS = 100_000_000
 """Virtual time in which the store's answer to a write comes."""
 ANY_END = "*"
 """At the end of a name: random ends that differ from trial to trial."""
+ENDS = ("deleting", "delete")
+"""Of changes: what ends an object."""
 _REGISTRY = "/registry/"
 _DEFINITIONS = f"{_REGISTRY}{custom_kinds.DEFINITIONS}/"
 

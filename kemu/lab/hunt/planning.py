@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from kemu.errors import KemuError
-from kemu.lab.hunt.courses import ANY_END, Change, Write
+from kemu.lab.hunt.courses import ANY_END, ENDS, Change, Write
 from kemu.lab.hunt.impacts import Analysis, Impact
 from kemu.lab.hunt.perturbations import ALL, KINDS, Kind, Perturbation, Plan, Point
 from kemu.lab.hunt.running.trials import Outcome
@@ -335,9 +335,10 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
             if one.revision > at.revision and (controller, at.key, one.revision) not in written
         ]
         following = next((one for one in after if at.is_asked and one.is_asked), None)
-        if following is not None:  # the user wants something else at once, and waits thereafter
-            waits_s = float(-(-(following.time_ns - at.time_ns) // SECOND_NS))
-            yield 0, Perturbation(Kind.HIDE, controller, point, seconds=waits_s)
+        if following is not None:
+            waits_s = float(-(-(following.time_ns - at.time_ns) // SECOND_NS))  # thereafter, as he does not before
+            lasts_s = 0.0 if at.what in ENDS else waits_s
+            yield int(at.is_new) - 1, Perturbation(Kind.HIDE, controller, point, seconds=lasts_s)
         elif any(one.time_ns - at.time_ns < _HIDDEN_NS for one in after):
             yield _rank(impact), Perturbation(Kind.HIDE, controller, point)
         if (controller, kind, Kind.END) not in seen:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kemu.lab.hunt.courses import ANY_END, Change, Count, Course, manifest
+from kemu.lab.hunt.courses import ANY_END, ENDS, Change, Count, Course, manifest
 from kemu.lab.hunt.perturbations import ALL, ANY, Kind, Perturbation, Point
 from kemu.lab.hunt.projects import SECOND, Named
 from kemu.lab.hunt.running.interceptors import Interceptor, Verdict
@@ -78,7 +78,7 @@ class Strikes:
     def hidden_wishes(self) -> dict[str, float]:
         """Keys of objects that a controller does not see as the user wants them now, and for how long at most."""
         found = list(self._hidden.values())
-        return {one.key: lasts_s for one, lasts_s in found if one.is_asked and one.what not in _ENDS}
+        return {one.key: lasts_s for one, lasts_s in found if one.is_asked and one.what not in ENDS}
 
     # For the interceptor
 
@@ -270,7 +270,6 @@ class Strikes:
         return holds and not held and times == point.nth
 
 
-_ENDS = ("deleting", "delete")
 _BEFORE = (Kind.CONFLICT, Kind.REFUSE, Kind.LOSE, Kind.SLOW, Kind.LATE)
 """What strikes a write before it happens."""
 
