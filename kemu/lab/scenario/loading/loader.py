@@ -32,7 +32,7 @@ from kemu.lab.scenario import expectations, scenarios
 from kemu.lab.scenario.format import schema
 from kemu.lab.scenario.format.clusters import Node, Nodes, Scheduler
 from kemu.lab.scenario.format.events import Event
-from kemu.lab.scenario.format.keys import timing_keys
+from kemu.lab.scenario.format.keys import controller_keys, timing_keys
 from kemu.lab.scenario.loading import (
     clusters,
     controllers,
@@ -310,6 +310,7 @@ class _Loading:
         setup, declared = self._setup(spec, timeline, sources)
         has_volumes = spec.storage is not None or volumes.are_used(setup, timeline.events, timeline.workloads)
         has_devices = devices.are_used(nodes, setup, timeline.events, timeline.workloads)
+        has_devices = has_devices or controller_keys.RESOURCE_CLAIM in (spec.controllers or ())
         if has_devices:
             classes = devices.default_classes(nodes, setup)
             setup += [_manifest(one, ("spec", "nodes"), self.report) for one in classes]
