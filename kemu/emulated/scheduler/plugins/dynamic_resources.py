@@ -83,6 +83,8 @@ class DynamicResources(
     def prepare(self, cycle: Cycle) -> Any:
         cycle.data[self.name] = _NO_CLAIMS
         devices = self._devices
+        if devices is None and cycle.template.spec.resourceClaims:
+            return unresolvable("ResourceClaims are not watched by this scheduler")
         if devices is None or not (cycle.template.spec.resourceClaims or devices.by_resource):
             return SKIP
         from kemu.emulated.scheduler.devices import extended, pod_claims

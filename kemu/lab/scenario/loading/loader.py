@@ -313,6 +313,7 @@ class _Loading:
         setup, declared = self._setup(spec, timeline, sources)
         has_volumes = spec.storage is not None or volumes.are_used(setup, timeline.events, timeline.workloads)
         has_devices = devices.are_used(nodes, setup, timeline.events, timeline.workloads)
+        has_devices = has_devices or controller_keys.RESOURCE_CLAIM in (spec.controllers or ())
         if has_devices:
             classes = devices.default_classes(nodes, setup)
             setup += [_manifest(one, ("spec", "nodes"), self.report) for one in classes]
