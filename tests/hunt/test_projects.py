@@ -143,5 +143,7 @@ def test_points_may_count_creations_and_deletions() -> None:
     assert plan.at == Point("Pod", "a", "default", 2, of="create")
     assert str(plan) == "c does not see the 2nd creation of Pod a before the next one"
     assert perturbations.read(plan.data(), {"c": None}, "plan") == plan
-    with pytest.raises(KemuError, match="of has to be one of create, update, patch, delete, deleting, not 'made'"):
+    with pytest.raises(
+        KemuError, match="of has to be one of create, update, patch, delete, deleting, asked, not 'made'"
+    ):
         perturbations.read({"kind": "hide", **stated, "of": "made"}, {"c": None}, "plan")

@@ -19,6 +19,7 @@ _ANSWERED_NS = 100_000_000
 """Virtual time in which the store's answer to a write comes."""
 ANY_END = "*"
 """At the end of a name: random ends that differ from trial to trial."""
+ASKED = "asked"
 ENDS = ("deleting", "delete")
 """Of changes: what ends an object."""
 _REGISTRY = "/registry/"
@@ -38,7 +39,8 @@ class Change:
     """None: it is gone."""
     is_new: bool
     what: str = ""
-    """``create``, ``deleting``: it begins to go, ``delete``: it is gone; empty: anything else."""
+    """``create``, ``deleting``: it begins to go, ``delete``: it is gone, ``asked``: else, by a step; empty: anything
+    else."""
     nth_of_what: int = 0
     """Of all such changes of this key."""
     is_asked: bool = False
@@ -153,12 +155,12 @@ class Course:
                 self.values[key] = value
                 if key.startswith(_DEFINITIONS):
                     self._define(value)
-            what = self._what(key, None if gone else value, version == 1)
-            self._counts[f"{what} {key}"] += 1
-            nth, left = self._counts[f"{what} {key}"], None if gone else value
             is_asked = key == self.asking
             if is_asked:
                 self.asking = ""
+            what = self._what(key, None if gone else value, version == 1) or (ASKED if is_asked else "")
+            self._counts[f"{what} {key}"] += 1
+            nth, left = self._counts[f"{what} {key}"], None if gone else value
             change = Change(time_ns, event.rev, key, self._counts[key], left, version == 1, what, nth, is_asked)
             self.changes.append(change)
             found.append(change)

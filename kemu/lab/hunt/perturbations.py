@@ -66,8 +66,9 @@ _TOLD = {
     "patch": "patch of",
     "delete": "deletion of",
     "deleting": "beginning of the end of",
+    "asked": "change by a step of",
 }
-_COUNTED = ("", "create", "update", "patch", "delete", "deleting")
+_COUNTED = ("", "create", "update", "patch", "delete", "deleting", "asked")
 CODES = (429, 500, 503, 504)
 """With which a write can be refused; a conflict is a kind of its own."""
 
@@ -90,7 +91,7 @@ class Point:
     """Only changes count at which these fields come to have these values (JSON; ``"*"``: any), by path."""
     of: str = ""
     """What is counted: ``create``, ``delete``, of writes the other verbs, and of changes ``deleting``, when the object
-    begins to go. Empty: all."""
+    begins to go, and ``asked``, other changes by steps. Empty: all."""
 
     @property
     def subject(self) -> Named:
