@@ -332,7 +332,7 @@ def _of_impacts(analysis: Analysis) -> Iterator[Ranked]:
         after = [
             one
             for one in analysis.changes[at.key]
-            if one.revision > at.revision and (controller, at.key, one.revision) not in written
+            if one.revision > at.revision and (one.is_asked or (controller, at.key, one.revision) not in written)
         ]
         following = next((one for one in after if at.is_asked and one.is_asked), None)
         if following is not None:
