@@ -28,13 +28,13 @@ POD = "kemu trace RUN POD shows what a pod went through"
 @pytest.mark.parametrize(
     ("arguments", "usage", "text"),
     [
-        ("run x --seeds 3", "kemu run", "no option --seeds (did you mean --seed?)"),
-        ("run --seeds=3 x", "kemu run", "no option --seeds (did you mean --seed?)"),
+        ("run x --seeds 3", "kemu run", "no option --seeds (did you mean --seed?); kemu compare has it"),
+        ("run --seeds=3 x", "kemu run", "no option --seeds (did you mean --seed?); kemu compare has it"),
         ("run x --runs 5", "kemu run", "no option --runs; kemu explore, kemu shrink and kemu calibrate have it"),
         (
             "replay x --set a=1",
             "kemu replay",
-            "no option --set; kemu run, kemu explore, kemu sweep, kemu explain, kemu nodes and kemu up have it",
+            "no option --set; kemu demo, kemu run, kemu explore, kemu sweep, kemu compare, kemu explain, kemu nodes and kemu up have it",
         ),
         ("run x --nothing-like-it", "kemu run", "no option --nothing-like-it"),
         ("--jsno", "kemu", "no option --jsno"),

@@ -115,10 +115,11 @@ class Parser(argparse.ArgumentParser):
             if not re.fullmatch(r"--\w[\w-]*", name) or any(option.startswith(name) for option in known):
                 continue
             owners = self._owners(name)
-            if owners:
-                self.error(f"no option {name}; {_and(owners)} {'has' if len(owners) == 1 else 'have'} it")
             near = nearest_word(name, [option for option in known if option.startswith("--")])
-            self.error(f"no option {name}{_meant(near)}")
+            if owners and not (near and name.startswith(near)):
+                near = ""  # Rather another command than another word.
+            has = f"; {_and(owners)} {'has' if len(owners) == 1 else 'have'} it" if owners else ""
+            self.error(f"no option {name}{_meant(near)}{has}")
 
     def _owners(self, option: str) -> list[str]:
         """Commands beside this one that have the option."""
