@@ -34,7 +34,8 @@ POD = "kemu trace RUN POD shows what a pod went through"
         (
             "replay x --set a=1",
             "kemu replay",
-            "no option --set; kemu demo, kemu run, kemu explore, kemu sweep, kemu compare, kemu explain, kemu nodes and kemu up have it",
+            "no option --set; kemu demo, kemu run, kemu explore, kemu sweep, kemu compare, kemu explain, kemu nodes and "
+            "kemu up have it",
         ),
         ("run x --nothing-like-it", "kemu run", "no option --nothing-like-it"),
         ("--jsno", "kemu", "no option --jsno"),
