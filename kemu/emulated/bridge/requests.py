@@ -57,9 +57,6 @@ def watch(create: api_pb2.WatchCreate, revision: str, timeout_s: int) -> Request
     query = [("watch", "true"), *_selectors(create)]
     if revision:
         query.append(("resourceVersion", revision))
-    if create.HasField("send_initial_events") and not revision:
-        query.append(("sendInitialEvents", "true" if create.send_initial_events else "false"))
-        query.append(("resourceVersionMatch", "NotOlderThan"))
     if create.allow_bookmarks:
         query.append(("allowWatchBookmarks", "true"))
     query.append(("timeoutSeconds", str(timeout_s)))

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from google.protobuf.message import Message
 
-from kemu.emulated.bridge import answers, connections, requests, tenants, watches
+from kemu.emulated.bridge import answers, connections, states, tenants, watches
 from kemu.emulated.client import streams
 from kemu.emulated.objects import resources
 from kemu.messages.k8s import meta_v1_pb2
@@ -24,7 +24,6 @@ from kemu.runtime.env import Env
 
 KEPT = 50_000
 """Events of a collection that are kept for clients that list and then watch."""
-_PAGE = 500
 
 
 class _Part(NamedTuple):
@@ -97,6 +96,8 @@ class SharedWatch:
         """Hands events on until it is cancelled, or the client's revision is gone."""
         await self._begin()
         value, since = _value(create.field_selector), int(create.resource_version or 0)
+        if states.is_wanted(create) and not since:
+            since = await self._tell(create, hand)
 
         def give(event: _Event) -> None:
             hand(
@@ -131,6 +132,17 @@ class SharedWatch:
         finally:
             del clients[pass_on]
 
+    async def _tell(self, create: api_pb2.WatchCreate, hand: Callable[[api_pb2.WatchEvent], object]) -> int:
+        """The state of the client's part, from the server: what is here may be older than what the client has seen.
+        Returns its revision."""
+        backoff = streams.Backoff(self._env)
+        while True:
+            try:
+                return await states.tell(self._connection, create, hand, self._tenant)
+            except (connections.Unreachable, answers.Refused) as error:
+                self._on_trouble(str(error))
+                await self._env.clock.pause(backoff.next_s())
+
     # --- the one watch ------------------------------------------------------------------------------------------------
 
     async def _begin(self) -> None:
@@ -161,24 +173,19 @@ class SharedWatch:
 
     async def _relist(self) -> None:
         """What has changed while nothing was watched is told as events of the list's revision."""
-        where, token = api_pb2.Resource(resource=self._resource.plural), ""
+        where = api_pb2.Resource(resource=self._resource.plural)
         found: dict[tuple[str, str], bytes] = {}
-        while True:
-            request = api_pb2.ListRequest(resource=where, field_selector=self._part.selector, limit=_PAGE)
-            setattr(request, "continue", token)
-            made = requests.of("list", request)
-            page = answers.of(made, await self._connection.send(made))
-            assert isinstance(page, api_pb2.ListResponse)
+        revision = 0
+        async for page in states.pages(
+            self._connection, where, api_pb2.WatchCreate(field_selector=self._part.selector)
+        ):
             for item in page.items:
                 raw = item if self._tenant is None else self._tenant.inward(self._resource, item)
                 if raw is None:
                     continue
                 obj = self._resource.message.FromString(raw)
                 found[self._part.value_of(obj), _key(obj)] = raw
-            token = getattr(page, "continue")
-            if not token:
-                break
-        revision = int(page.resource_version)
+            revision = int(page.resource_version)
         before = {(value, key): raw for value, objects in self._objects.items() for key, raw in objects.items()}
         is_first = not self._first
         self._first = self._first or revision

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kemu.emulated.bridge import answers, connections, requests, tenants
+from kemu.emulated.bridge import answers, connections, requests, states, tenants
 from kemu.emulated.client import streams
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.wire import envelopes, wires
@@ -51,6 +51,7 @@ class Watch:
         self._hand = hand
         self._on_trouble = on_trouble
         self._revision = "" if create.resource_version in ("", "0") else create.resource_version
+        self._begins = states.is_wanted(create) and not self._revision
         self._backoff = streams.Backoff(env)
 
     async def run(self) -> None:
@@ -74,7 +75,10 @@ class Watch:
             await clock.pause(self._backoff.next_s())
 
     async def _attempt(self) -> bool:
-        """One request. Returns whether the watch is over."""
+        """One request, or with the state first. Returns whether the watch is over."""
+        if self._begins:
+            self._revision = str(await states.tell(self._connection, self._create, self._hand, self._tenant))
+            self._begins = False
         timeout_s = self._env.random.randrange(SHORTEST_S, LONGEST_S)
         create = self._create
         if self._tenant is not None:
@@ -108,7 +112,7 @@ class Watch:
                 return
             wire = found
         event = api_pb2.WatchEvent(watch_id=self._create.watch_id, type=kind, resource_version=revision)
-        if kind != api_pb2.WatchEvent.BOOKMARK or b"initial-events-end" in raw:
+        if kind != api_pb2.WatchEvent.BOOKMARK:
             event.object = wire
         self._hand(event)
 
