@@ -207,11 +207,16 @@ ORDER = "stateful-sets-go-in-order"
 
 
 def test_a_stateful_set_waits_for_each_pod() -> None:
-    for ready, holds in ((True, True), (False, False)):
+    # What comes from another cluster was created by nobody here.
+    for ready, by, holds in (
+        (True, "controller/statefulset", True), (False, "controller/statefulset", False), (False, "user", True),
+    ):  # fmt: skip
         log = Scene("controller/statefulset")
         log.put(20, "statefulsets", "db", stateful_set(2))
         log.owned(21, "db-0", "StatefulSet", "db", ready=ready)
         log.owned(40, "db-1", "StatefulSet", "db", ready=False)
+        log.add(40, "apiserver/0", "api.request", verb="create", resource="pods", namespace="default", name="db-1",
+                uid="uid-db-1", by=by, start=0, rev=log.revision)  # fmt: skip
         log.ended(50)
         assert judged(log, ORDER).holds is holds
 

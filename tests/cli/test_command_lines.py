@@ -80,7 +80,7 @@ def test_a_mistake_gets_the_usage_of_its_command_and_the_nearest_word(
 def test_an_unknown_command_names_all(capsys: pytest.CaptureFixture[str]) -> None:
     _, _, last = said(capsys, "bogus")
     assert last.startswith(
-        "kemu: no command 'bogus'; there are run, explore, fuzz, hunt, shrink, sweep, explain, replay, "
+        "kemu: no command 'bogus'; there are demo, run, explore, fuzz, hunt, shrink, sweep, import, compare, explain, replay, "
     )
 
 

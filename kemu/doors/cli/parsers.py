@@ -52,7 +52,7 @@ KUBECTL = {
 """What stands in for the commands of kubectl."""
 
 OTHER_WORDS = {
-    "check": "scenarios validate", "demo": "scenarios list", "examples": "scenarios list", "help": "--help",
+    "check": "scenarios validate", "examples": "scenarios list", "help": "--help",
     "lint": "scenarios validate", "ls": "scenarios list", "search": "explore", "simulate": "run", "start": "run",
     "test": "run", "version": "--version",
 }  # fmt: skip

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from google.protobuf.message import Message
 
-from kemu.emulated.bridge import answers, connections, states, tenants, watches
+from kemu.emulated.bridge import answers, connections, tenants, watches
 from kemu.emulated.client import streams
 from kemu.emulated.objects import resources
 from kemu.messages.k8s import meta_v1_pb2
@@ -96,7 +96,7 @@ class SharedWatch:
         """Hands events on until it is cancelled, or the client's revision is gone."""
         await self._begin()
         value, since = _value(create.field_selector), int(create.resource_version or 0)
-        if states.is_wanted(create) and not since:
+        if watches.begins_with_state(create) and not since:
             since = await self._tell(create, hand)
 
         def give(event: _Event) -> None:
@@ -138,7 +138,7 @@ class SharedWatch:
         backoff = streams.Backoff(self._env)
         while True:
             try:
-                return await states.tell(self._connection, create, hand, self._tenant)
+                return await watches.tell_state(self._connection, create, hand, self._tenant)
             except (connections.Unreachable, answers.Refused) as error:
                 self._on_trouble(str(error))
                 await self._env.clock.pause(backoff.next_s())
@@ -176,7 +176,7 @@ class SharedWatch:
         where = api_pb2.Resource(resource=self._resource.plural)
         found: dict[tuple[str, str], bytes] = {}
         revision = 0
-        async for page in states.pages(
+        async for page in watches.pages(
             self._connection, where, api_pb2.WatchCreate(field_selector=self._part.selector)
         ):
             for item in page.items:

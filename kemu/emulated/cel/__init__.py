@@ -11,6 +11,7 @@ types          declared types and their sizes
 schemas        makes types of OpenAPI schemas, `names` identifiers of their properties' names
 errors         what goes wrong; `bounds` ends an evaluation at once
 values         values in Python: equality, order, texts; `numbers` and `times` are as in Go
+devices        the variable ``device`` of selectors of devices
 documents      JSON of objects as values, read through a schema
 authorizers    the variable ``authorizer``, whose checks the caller decides
 providers      what names mean before any scope: variables, types, fields

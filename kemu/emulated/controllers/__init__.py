@@ -11,6 +11,7 @@
 ``node_health`` and ``taint_timers`` are state machines with explicit time, apart from the actors that carry out what
 they decide.
 
+    devices          the controllers of ResourceClaims and of taints of devices
     garbage          the garbage collector: deletes what has lost its owners
     jobs             Jobs, CronJobs, and Jobs whose time after their end is over
     namespaces       the actor ``controller/namespace``: empties namespaces that are being deleted

@@ -18,5 +18,6 @@ The decisions (``admission.predicates``, ``admission.preemption``, ``pods.critic
 :mod:`kemu.lab.conformance` compares them with recorded answers of the real kubelet.
 
     variants    what a kubelet may be made of instead: the classes of its variants
+    devices     devices of pods: drivers and their slices, preparation before containers start
     volumes     volumes of pods on the node: ``managers`` mounts them before containers start
 """

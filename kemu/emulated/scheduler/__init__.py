@@ -15,6 +15,7 @@ time and without writes, is in :mod:`kemu.emulated.scheduler.cycle.decisions`; w
     queue/            where pods wait, and which events requeue them
     preemption/       victims: which ones, and their eviction
     plugins/          the plugins in the tree
+    groups/           pods that are scheduled together: their queue, cycle, placements and preemption
     devices/          claims, pools and the allocator of dynamic resource allocation
     extenders/        processes that are asked, from both sides
     framework/        extension points, events, statuses, results

@@ -10,6 +10,7 @@ gates         the feature gates of Kubernetes, and what kemu does about each: ``
 jobs          recorded syncs of Jobs and CronJobs, and the times that cron expressions mean
 kubelet       recorded decisions of the kubelet
 live          the real kube-scheduler and kemu's, pod by pod, on one live cluster: ``kemu conformance live``
+merges        the JSON merge patches of recorded cases
 quotas        recorded admissions by quotas and limit ranges, and counts of the quota controller
 readings      conversions between the JSON of recorded cases and the objects of kemu
 scheduler     recorded decisions and timelines of the kube-scheduler

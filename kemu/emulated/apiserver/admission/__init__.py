@@ -21,6 +21,7 @@ A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their name
 ``AllOrderedPlugins`` in ``pkg/kubeapiserver/options``.
 
     base                           what an admission plugin is
+    device_claims                  claims of devices with admin access: only in namespaces that allow it
     external/                      webhooks, hooks of scenarios, and policies: asked after the plugins that change
                                    objects, and before ResourceQuota
     services                       the addresses and ports of Services

@@ -7,6 +7,7 @@ avoid_evicted_node                   AvoidEvictedNode: rejects nodes whose kubel
 default_binder                       DefaultBinder: writes the binding through the API server
 default_preemption                   DefaultPreemption: PostFilter
 dynamic_resources                    DynamicResources: devices for the ResourceClaims of a pod
+gang_scheduling                      GangScheduling: a group of pods waits until enough of it can run
 image_locality                       ImageLocality: prefers nodes that already have the pod's images
 inter_pod_affinity                   InterPodAffinity: affinity and anti-affinity to other pods
 node_affinity                        NodeAffinity: nodeSelector, required and preferred node affinity

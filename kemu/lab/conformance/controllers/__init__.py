@@ -2,6 +2,7 @@
 
 autoscaling       recorded looks of the HorizontalPodAutoscaler controller
 descheduling      recorded turns of the strategies of the descheduler
+devices           recorded timelines of the controllers of devices
 elections         recorded leader elections, repeated by the candidates of ``elections``
 node_failures     recorded node failures
 queueing          recorded searches of Kueue's scheduler for victims

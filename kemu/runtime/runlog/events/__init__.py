@@ -2,8 +2,8 @@
 
 ``declared`` is the engine, ``subjects`` what many events name first, ``words`` what a class says for those that tell of
 events, ``handlers`` how a method names the events that it takes. Every other module declares the events of one
-component: ``api`` ``autoscaler`` ``clients`` ``controllers`` ``devices`` ``faults`` ``kubelet`` ``runtime``
-``scheduler`` ``store`` ``users`` ``volumes``.
+component: ``api`` ``autoscaler`` ``clients`` ``controllers`` ``faults`` ``kubelet`` ``runtime`` ``scheduler`` ``store``
+``users`` ``volumes``.
 """
 
 from kemu.runtime.runlog.events.api import *  # noqa: F403
@@ -11,7 +11,6 @@ from kemu.runtime.runlog.events.autoscaler import *  # noqa: F403
 from kemu.runtime.runlog.events.clients import *  # noqa: F403
 from kemu.runtime.runlog.events.controllers import *  # noqa: F403
 from kemu.runtime.runlog.events.declared import *  # noqa: F403
-from kemu.runtime.runlog.events.devices import *  # noqa: F403
 from kemu.runtime.runlog.events.faults import *  # noqa: F403
 from kemu.runtime.runlog.events.kubelet import *  # noqa: F403
 from kemu.runtime.runlog.events.runtime import *  # noqa: F403
