@@ -34,8 +34,10 @@ POD = "kemu trace RUN POD shows what a pod went through"
         (
             "replay x --set a=1",
             "kemu replay",
-            "no option --set; kemu demo, kemu run, kemu explore, kemu sweep, kemu compare, kemu explain, kemu nodes and "
-            "kemu up have it",
+            (
+                "no option --set; kemu demo, kemu run, kemu explore, kemu sweep, kemu compare, kemu explain, "
+                "kemu nodes and kemu up have it"
+            ),
         ),
         ("run x --nothing-like-it", "kemu run", "no option --nothing-like-it"),
         ("--jsno", "kemu", "no option --jsno"),
@@ -80,7 +82,7 @@ def test_a_mistake_gets_the_usage_of_its_command_and_the_nearest_word(
 def test_an_unknown_command_names_all(capsys: pytest.CaptureFixture[str]) -> None:
     _, _, last = said(capsys, "bogus")
     assert last.startswith(
-        "kemu: no command 'bogus'; there are demo, run, explore, fuzz, hunt, shrink, sweep, import, compare, explain, replay, "
+        "kemu: no command 'bogus'; there are demo, run, explore, fuzz, hunt, shrink, sweep, import, compare, explain, "
     )
 
 

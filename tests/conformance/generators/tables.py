@@ -16,7 +16,9 @@ FAMILIES = ("tables",)
 NOW = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 """The time that the recorder's clock shows."""
 
-WITHOUT_PRINTER = ("CustomResourceDefinition", "LimitRange", "Role", "ClusterRole", "APIService", "Workload", "PodGroup")
+WITHOUT_PRINTER = (
+    "CustomResourceDefinition", "LimitRange", "Role", "ClusterRole", "APIService", "Workload", "PodGroup",
+)  # fmt: skip
 """APIServices are printed by kube-aggregator; the last two are of an alpha version, which is not listed."""
 KINDS = tuple(row for row in resources.RESOURCES if row.kind not in WITHOUT_PRINTER)
 PODS_SHARE = 0.2
