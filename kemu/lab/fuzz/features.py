@@ -29,9 +29,11 @@ Levels = Mapping[str, str]
 DAMAGING = ("bitRot", "lostSectors", "restore", "lostRenames")
 """Faults that take away what was acknowledged: checks must fail then, and say so."""
 OF_SINGLE_RUNS = tuple(
-    name for name in kinds.KINDS if name not in (*kinds.CLIENT_FAULTS, *kinds.PROCESS_FAULTS, *DAMAGING)
+    name
+    for name in kinds.KINDS
+    if name not in (*kinds.CLIENT_FAULTS, *kinds.PROCESS_FAULTS, *kinds.DEVICE_FAULTS, *DAMAGING)
 )
-"""Faults of actors in virtual time under which every check must hold."""
+"""Faults of actors in virtual time under which every check must hold; drawn clusters have no devices."""
 
 PLAIN = "-"
 _SWITCH = (PLAIN, "yes")

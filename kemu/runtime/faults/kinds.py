@@ -702,6 +702,8 @@ _ALL = (
     ),
 )
 
+DEVICE_FAULTS = ("lateSlices", "devicesVanish", "prepareFails")
+"""Faults of drivers, which need devices."""
 PROCESS_FAULTS = ("kill", "stop")
 """Kinds that concern processes."""
 

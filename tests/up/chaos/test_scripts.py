@@ -9,7 +9,7 @@ import pytest
 
 from kemu.lab.up import embedded
 from kemu.lab.up.chaos import scripts
-from kemu.runtime.faults.kinds import CLIENT_FAULTS, KINDS
+from kemu.runtime.faults.kinds import CLIENT_FAULTS, DEVICE_FAULTS, KINDS
 
 NODE, API = "kubelet/node-1", "apiserver/*"
 OF_STREAM = {"from": API, "to": "scheduler/*"}
@@ -46,8 +46,8 @@ OF_STORE: list[dict[str, Any]] = [
     {"lostRenames": {"actor": "store"}, "for": "4s"},
     {"restore": {"actor": "store", "age": "1s"}},
 ]
-ELSEWHERE = {"kill", "stop"}
-"""Faults of the processes of Ray."""
+ELSEWHERE = {"kill", "stop", *DEVICE_FAULTS}
+"""Faults of the processes of Ray, and of devices, which the nodes here do not have."""
 
 
 def _struck(cluster: embedded.Cluster) -> list[tuple[Any, ...]]:
