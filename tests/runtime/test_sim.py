@@ -461,6 +461,7 @@ def test_a_paused_actor_can_be_stopped_and_crashed(how: str) -> None:
 
 def test_ctrl_c_ends_the_run_at_once() -> None:
     record = Recorder()
+    gc.enable()  # Whatever another test has left.
 
     async def main(runtime: SimRuntime) -> None:
         await runtime.launch([spec("tidy", Tidy)])

@@ -48,7 +48,7 @@ def test_the_plan_of_whole_rows_has_all_pairs() -> None:
 
 def test_a_new_kind_of_fault_is_drawn_or_named() -> None:
     drawn_kinds = set(features.FEATURES["fault"]) - {features.PLAIN}
-    others = {*kinds.CLIENT_FAULTS, *kinds.PROCESS_FAULTS, *features.DAMAGING}
+    others = {*kinds.CLIENT_FAULTS, *kinds.PROCESS_FAULTS, *kinds.DEVICE_FAULTS, *features.DAMAGING}
     assert drawn_kinds | others == set(kinds.KINDS)
 
 
