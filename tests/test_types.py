@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-LEFT = 433
+LEFT = 431
 """Parameters and results of kemu/ that are ``Any``. Lower it with each that gets a type."""
 
 

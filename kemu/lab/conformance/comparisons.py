@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kemu.emulated.objects.plain import Json
@@ -55,3 +55,15 @@ def _compare(path: str, recorded: Json, answered: Json, special: Comparison | No
             _compare(f"{path}[{index}]", here, there, special, found)
     elif recorded != answered or isinstance(recorded, bool) != isinstance(answered, bool):
         found.append(f"{path}: recorded {recorded!r}, kemu {answered!r}")
+
+
+def all_differences(path: str, recorded: object, ours: object) -> Iterator[str]:
+    """Every difference, with its place; a missing key equals null alone."""
+    if isinstance(recorded, dict) and isinstance(ours, dict):
+        for key in sorted({*recorded, *ours}):
+            yield from all_differences(f"{path}.{key}".removeprefix("."), recorded.get(key), ours.get(key))
+    elif isinstance(recorded, list) and isinstance(ours, list) and len(recorded) == len(ours):
+        for place, (one, other) in enumerate(zip(recorded, ours, strict=True)):
+            yield from all_differences(f"{path}[{place}]", one, other)
+    elif recorded != ours:
+        yield f"{path}: recorded {recorded!r}, kemu {ours!r}"

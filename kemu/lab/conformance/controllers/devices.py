@@ -15,6 +15,7 @@ from kemu import errors
 from kemu.emulated.objects import meta, resources, times
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.devices import claims
+from kemu.lab.conformance import comparisons
 from kemu.lab.conformance.control_planes import ControlPlane
 from kemu.lab.conformance.merges import merged
 from kemu.messages.k8s import core_v1_pb2
@@ -45,18 +46,7 @@ def answer(case: Json) -> Json:
 
 def agrees(expect: Json, answered: Json) -> list[str]:
     """What differs from the record."""
-    return list(_differences("", expect, answered))
-
-
-def _differences(path: str, recorded: object, ours: object) -> Any:
-    if isinstance(recorded, dict) and isinstance(ours, dict):
-        for key in sorted({*recorded, *ours}):
-            yield from _differences(f"{path}.{key}".removeprefix("."), recorded.get(key), ours.get(key))
-    elif isinstance(recorded, list) and isinstance(ours, list) and len(recorded) == len(ours):
-        for place, (one, other) in enumerate(zip(recorded, ours, strict=True)):
-            yield from _differences(f"{path}[{place}]", one, other)
-    elif recorded != ours:
-        yield f"{path}: recorded {recorded!r}, kemu {ours!r}"
+    return list(comparisons.all_differences("", expect, answered))
 
 
 class _Play:

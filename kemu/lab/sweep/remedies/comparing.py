@@ -30,7 +30,7 @@ AS_IT_IS = "as it is"
 CONFIDENCE = 0.95
 _METRICS = (
     "evictions", "oom_kills", "pods_failed", "preemptions", "admissions_rejected", "budget_violations",
-    "evictions_beyond_budget", "unbound", "waiting.p50_s", "waiting.p99_s", "waiting.max_s", "ready.missing_pod_s",
+    "evictions_beyond_budget", "waiting.p50_s", "waiting.p99_s", "waiting.max_s", "ready.missing_pod_s",
     "ready.fewest", "work.killed_pod_s", "overloaded_s", "eviction_returns", "preemption_returns",
     "condition_changes", "nodes_added", "utilisation.cpu", "utilisation.memory", "pods_succeeded", "pods_running",
 )  # fmt: skip
@@ -182,7 +182,7 @@ def compare(
 
 def judge(made: Experiment, records: Sequence[CellRecord], wanted: Goal | None) -> Comparison:
     """What the records say."""
-    names = [*_known(_METRICS)]
+    names = [*_METRICS]
     if wanted is not None and wanted.metric.text not in names:
         names.insert(0, wanted.metric.text)
     metrics = {name: wanted.metric if wanted and wanted.metric.text == name else Metric(name) for name in names}
@@ -204,11 +204,6 @@ def judge(made: Experiment, records: Sequence[CellRecord], wanted: Goal | None) 
         failed = sum(one.status == FAILED and one.cell.index == index for one in records)
         rows.append(Row(str(variant[WITH]), figures, met, failed))
     return Comparison(made.scenario.name, made.seeds, wanted, shown, rows)
-
-
-def _known(names: Sequence[str]) -> Sequence[str]:
-    known = {column.name for column in (*tables.METRICS, *tables.COUNTERS)}
-    return [name for name in names if name in known]
 
 
 def _figure(name: str, sample: samples.Sample, base: samples.Sample, *, is_base: bool) -> Figure:
