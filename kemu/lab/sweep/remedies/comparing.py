@@ -15,15 +15,14 @@ from typing import Any
 
 from kemu.errors import KemuError
 from kemu.lab.exploration.processes.tasks import Executor
+from kemu.lab.scenario.loading import references
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.sweep.cells import FAILED, CellRecord, Metric
 from kemu.lab.sweep.engine.sweeps import Sweep
 from kemu.lab.sweep.experiments.experiments import Experiment
 from kemu.lab.sweep.remedies.changes import Remedy
-from kemu.lab.sweep.results import tables
 from kemu.lab.sweep.statistics import intervals, samples
 from kemu.lab.sweep.statistics.intervals import Interval
-from kemu.runtime.words import did_you_mean
 
 WITH = "with"
 AS_IT_IS = "as it is"
@@ -126,16 +125,16 @@ def goal(text: str) -> Goal:
     match = _GOAL.match(text)
     if match is None:
         raise KemuError(f"--goal {text}: write it as METRIC < NUMBER, such as evictions < 10")
-    name, priority, sign, bound = match.groups()
-    known = [column.name for column in (*tables.METRICS, *tables.COUNTERS)]
-    if name not in known:
-        hint = did_you_mean(name, known)
-        raise KemuError(f"--goal {text}: there is no metric {name}{f' ({hint})' if hint else ''}")
+    name, of_priority, sign, bound = match.groups()
+    priority = None if of_priority is None else int(of_priority)
+    _, message, hint = references.metric_complaint(name, priority)
+    if message:
+        raise KemuError(f"--goal {text}: {message}{f' ({hint})' if hint else ''}")
     try:
         number = float(bound)
     except ValueError:
         raise KemuError(f"--goal {text}: {bound} is no number") from None
-    return Goal(text.strip(), Metric(name, None if priority is None else int(priority)), sign, number)
+    return Goal(text.strip(), Metric(name, priority), sign, number)
 
 
 def experiment(scenario: Scenario, remedies: Sequence[Remedy], seeds: int, data_dir: str = "") -> Experiment:
