@@ -1,1 +1,1 @@
-"""What a release holds: what is made for wheels, run folders of earlier versions, files for other tools, the public API."""
+"""What a release holds: completion and man pages, files for other tools; run folders of earlier versions are read."""

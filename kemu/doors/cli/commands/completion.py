@@ -1,4 +1,4 @@
-"""``kemu completion``, and the man pages: both are made from the parsers when a wheel is built (``scripts/wheel_hook.py``).
+"""``kemu completion``, and the man pages. A wheel has both, made from the parsers by ``scripts/wheel_hook.py``.
 
 Of packages only shtab and argparse-manpage are imported here: a build has little of what kemu needs.
 """
@@ -39,7 +39,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="print the completion script of a shell",
         description="Print the script by which a shell completes commands, options, files and shipped scenarios. "
         + "; ".join(f"{shell}: kept in {place}" for shell, place in _KEPT.items())
-        + ". For one session of bash or zsh: eval \"$(kemu completion bash)\".",
+        + '. For one session of bash or zsh: eval "$(kemu completion bash)".',
     )
     parser.add_argument("shell", choices=list(COMPLETIONS), metavar="SHELL", help=f"one of {', '.join(COMPLETIONS)}")
     parser.set_defaults(command=command)
@@ -114,7 +114,8 @@ def _scenarios(names: list[str]) -> dict[str, str | dict[str, str]]:
         "preamble": {
             "bash": f"_kemu_scenarios() {{\n  compgen -W {shlex.quote(words)} -- $1\n  _shtab_compgen_files $1\n}}",
             "zsh": f"_kemu_scenarios() {{\n  compadd {words}\n  _files\n}}",
-            "fish": f"function __kemu_scenarios\n  printf '%s\\n' {words}\n  __fish_complete_path (commandline -ct)\nend",
+            "fish": f"function __kemu_scenarios\n  printf '%s\\n' {words}\n"
+            "  __fish_complete_path (commandline -ct)\nend",
         },
     }
 
@@ -148,7 +149,9 @@ def _page(parser: argparse.ArgumentParser, more: str, others: list[str]) -> str:
     text = str(Manpage(parser, about, format="single-commands-section"))
     lines = [line for line in text.splitlines() if not line.startswith(".TH ")]
     lines += [more.replace("-", "\\-"), ".SH SEE ALSO", ", ".join(others).replace("-", "\\-")]
-    return "\n".join([f'.TH {about["prog"].upper()} 1 "" "kemu {kemu.__version__}" "kemu"', *filter(None, lines)]) + "\n"
+    return (
+        "\n".join([f'.TH {about["prog"].upper()} 1 "" "kemu {kemu.__version__}" "kemu"', *filter(None, lines)]) + "\n"
+    )
 
 
 def _first_sentence(text: str) -> str:
