@@ -11,16 +11,13 @@ from typing import Any
 
 from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
+from kemu.lab.sweep.plots.styles import NotShownError
 from kemu.lab.sweep.results import folders, queries, tables
 from kemu.lab.sweep.statistics import intervals, samples
 
 Row = dict[str, Any]
 
 _NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)(.*)")
-
-
-class NotShownError(KemuError):
-    """These results have nothing for this picture."""
 
 
 @dataclass(frozen=True)
