@@ -17,7 +17,7 @@ def chart(
     source: Source,
     theme: styles.Theme,
     metrics: tuple[str, str] = METRICS,
-    log: styles.Logarithmic = styles.Logarithmic(),
+    log: styles.Logarithmic = styles.LINEAR,
 ) -> alt.TopLevelMixin:
     """Each variant is a point: the means over its seeds, with their 95 % intervals as whiskers."""
     first, second = metrics

@@ -18,7 +18,6 @@ from kemu.lab.sweep.statistics import samples
 _MOST_PRIORITIES = 3
 _LOADS = ("load", "rate", "arrival", "every")
 _SCHEDULERS = ("scheduler", "replica")
-_LINEAR = styles.Logarithmic()
 _CONFLICTS = {
     "bind_conflicts": "refused by the API server: the pod was bound already",
     "admissions_rejected": "rejected by a kubelet: the room was taken",
@@ -31,7 +30,7 @@ def starvation(
     x: str = "",
     metric: str = "waiting.p99_s",
     priority: int | None = None,
-    log: styles.Logarithmic = _LINEAR,
+    log: styles.Logarithmic = styles.LINEAR,
 ) -> alt.TopLevelMixin:
     """How a metric of each priority grows with the load."""
     axis = source.numeric(x, likely=_LOADS)
@@ -55,7 +54,9 @@ def starvation(
     return _drawn(source, theme, axis, points, words, title, log)
 
 
-def conflicts(source: Source, theme: styles.Theme, x: str = "", log: styles.Logarithmic = _LINEAR) -> alt.TopLevelMixin:
+def conflicts(
+    source: Source, theme: styles.Theme, x: str = "", log: styles.Logarithmic = styles.LINEAR
+) -> alt.TopLevelMixin:
     """How many pods meet a conflict, by what found it."""
     axis = source.numeric(x, likely=_SCHEDULERS)
     rows = source.rows(
@@ -66,14 +67,14 @@ def conflicts(source: Source, theme: styles.Theme, x: str = "", log: styles.Loga
         raise NotShownError("no run had a conflict")
     points: list[dict[str, Any]] = []
     has_others = len(source.axes) > 1
-    for name, words in _CONFLICTS.items():
+    for name, line in _CONFLICTS.items():
         found: dict[int, dict[int, samples.Figure]] = {}
         for row in rows:
             share = 100 * row[name] / row["pods_created"]
             found.setdefault(row["variant_index"], {})[row["seed"]] = samples.Figure(share, share)
         figures = {index: figure(by_seed) for index, by_seed in found.items()}
         points += [
-            {**point, "panel": point["line"] if has_others else "", "line": words}
+            {**point, "panel": point["line"] if has_others else "", "line": line}
             for point in _points(source, axis, figures, "")
         ]
     return _drawn(

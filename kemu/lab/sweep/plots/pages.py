@@ -15,6 +15,7 @@ from typing import Any
 import vl_convert
 
 from kemu.errors import KemuError
+from kemu.lab.sweep.plots.styles import NotShownError
 
 _UNITS = {"": 1.0, "pt": 1.0, "in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4}
 _SIZE = re.compile(r"(?P<width>[0-9.]+)(?P<unit>[a-z]*)(?:x(?P<height>[0-9.]+)(?P<unit2>[a-z]*))?")
@@ -139,7 +140,7 @@ def rename(specification: Specification, names: Mapping[str, str]) -> frozenset[
 
 
 def fit(specification: Specification, size: Size, vl_version: str) -> str:
-    """The SVG of a picture of that size: what is drawn gets the room that texts leave. Raises KemuError."""
+    """The SVG of a picture of that size: what is drawn gets the room that texts leave. Raises NotShownError."""
     specification["config"]["padding"] = _PADDING
     view = specification.get("spec", specification)
     _stack(specification, size)
@@ -151,7 +152,9 @@ def fit(specification: Specification, size: Size, vl_version: str) -> str:
         svg = _fitted(specification, view, size, panels, most_columns, originals, vl_version)
         if svg:
             return _scaled(svg, size)
-    raise KemuError("--size: leaves no room beside the texts; try a larger one, a smaller --font-size, or --name")
+    raise NotShownError(
+        "--size: leaves no room beside the texts; try a larger one, a smaller --font-size, --title '' or shorter --name"
+    )
 
 
 def _fitted(
@@ -299,7 +302,7 @@ def _rows(specification: Specification) -> Iterator[dict[str, Any]]:
             yield from data["values"]
 
 
-def _dictionaries(part: Any) -> Iterator[dict[str, Any]]:
+def _dictionaries(part: object) -> Iterator[dict[str, Any]]:
     """All parts of a specification but the rows of its tables."""
     if isinstance(part, dict):
         yield part

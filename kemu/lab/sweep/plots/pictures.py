@@ -52,7 +52,7 @@ class Manner:
     """A family that the renderer has; empty: Liberation Sans."""
     font_size: float = pages.FONT_SIZE
     """Of labels, in points; titles keep their proportion to them."""
-    log: styles.Logarithmic = styles.Logarithmic()
+    log: styles.Logarithmic = styles.LINEAR
     title: str | None = None
     """In place of the picture's own; empty: none."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -77,13 +77,14 @@ def draw(path: Path, out: Path, kinds: Sequence[str], manner: Manner = Manner())
         for kind in kinds:
             try:
                 specification = specified(chart(source, kind, manner), manner)
+                texts |= pages.rename(specification, manner.names)
+                picture = rendered(specification, manner)
             except NotShownError as error:
                 yield Picture(kind, None, str(error))
                 continue
-            texts |= pages.rename(specification, manner.names)
             out.mkdir(parents=True, exist_ok=True)
             file = out / f"{kind}.{manner.format}"
-            file.write_bytes(rendered(specification, manner))
+            file.write_bytes(picture)
             yield Picture(kind, file)
     except OSError as error:
         raise KemuError(f"{error.filename or out}: {error.strerror or error}") from None

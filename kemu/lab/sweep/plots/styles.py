@@ -52,6 +52,9 @@ class Logarithmic:
     y: bool = False
 
 
+LINEAR = Logarithmic()
+
+
 def logarithmic(points: Sequence[dict[str, Any]], value: str, low: str, option: str) -> float:
     """Where such an axis begins; ends of intervals that it has no place for are cut off there. Raises NotShownError for
     a figure that it has no place for."""
