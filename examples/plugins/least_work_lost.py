@@ -4,8 +4,8 @@ DefaultPreemption prefers the node with the fewest victims. Work that a victim h
 
     example.com/checkpoints: "true"
 
-This is a whole PostFilter, so it decides everything: which nodes it looks at (those that refuse the pod for want of CPU),
-which pods leave, and where. To change the order of victims only, see victims.py.
+This is a whole PostFilter, so it decides everything: which nodes it looks at (those that refuse the pod for want of
+CPU), which pods leave, and where. To change the order of victims only, see victims.py.
 """
 
 from __future__ import annotations

@@ -19,9 +19,10 @@ class SpareNearlyDone(VictimOrderPlugin):
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         super().__init__(args, handle)
-        self.grace_s = args.get("graceSeconds", 0)
-        if not isinstance(self.grace_s, int) or self.grace_s < 0:
-            raise ArgumentError("graceSeconds", f"must be a whole number of at least 0: {self.grace_s!r}")
+        grace_s = args.get("graceSeconds", 0)
+        if not isinstance(grace_s, int) or grace_s < 0:
+            raise ArgumentError("graceSeconds", f"must be a whole number of at least 0: {grace_s!r}")
+        self.grace_s = grace_s
         self.run_times = handle.run_times()
 
     def may_preempt(self, preemptor: PodInfo, victim: PodInfo) -> bool:

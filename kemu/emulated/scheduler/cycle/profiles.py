@@ -129,8 +129,11 @@ class Profile:
         if len(orders) > 1:
             raise ConfigurationError(place, f"{' and '.join(one.name for one in orders)} both order victims")
         try:
-            if not any([one.order_victims(orders[0]) for one in self.post_filters]):
-                raise ConfigurationError(place, f"{orders[0].name} orders victims, but DefaultPreemption is not enabled")
+            followers = [one for one in self.post_filters if one.order_victims(orders[0])]
+            if not followers:
+                raise ConfigurationError(
+                    place, f"{orders[0].name} orders victims, but DefaultPreemption is not enabled"
+                )
         except ArgumentError as error:
             raise ConfigurationError(place, f"{orders[0].name} {error.message}") from None
 

@@ -116,8 +116,9 @@ class Handle:
         """How long pods still run, for a plugin that asks when it is made. Raises :class:`ArgumentError` unless the
         scenario says ``policy: {runTimes: known}``: no scheduler of a real cluster knows that."""
         if self.policy.runTimes != "known":
-            raise ArgumentError("", "the plugin asks how long pods run, which the scheduler's policy must allow: "
-                                "runTimes: known")
+            raise ArgumentError(
+                "", "the plugin asks how long pods run, which the scheduler's policy must allow: runTimes: known"
+            )
         return RunTimes(lambda: self.clock)
 
     def __init__(self, cluster: Cluster, rng: Random, policy: Policy | None = None) -> None:

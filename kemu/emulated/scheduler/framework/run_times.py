@@ -1,7 +1,7 @@
 """How long pods still run, as their annotations state it: what only an oracle knows in a real cluster.
 
-    self.run_times = handle.run_times()           # in __init__; the scenario must say policy: {runTimes: known}
-    left_s = self.run_times.remaining_s(pod)      # None: it runs until somebody ends it
+self.run_times = handle.run_times()           # in __init__; the scenario must say policy: {runTimes: known}
+left_s = self.run_times.remaining_s(pod)      # None: it runs until somebody ends it
 """
 
 from __future__ import annotations
@@ -43,8 +43,11 @@ class RunTimes:
         total_s, clock = self.total_s(pod), self._clock()
         if total_s is None or clock is None:
             return total_s
-        starts = [meta.unix_ns(status.state.running.startedAt) for status in pod.pod.status.containerStatuses
-                  if status.state.running.HasField("startedAt")]
+        starts = [
+            meta.unix_ns(status.state.running.startedAt)
+            for status in pod.pod.status.containerStatuses
+            if status.state.running.HasField("startedAt")
+        ]
         if not starts:
             return total_s
         return max(0.0, total_s - (clock.unix_ns() - max(starts)) / 1e9)

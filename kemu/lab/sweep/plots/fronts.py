@@ -7,7 +7,8 @@ from typing import Any
 import altair as alt
 
 from kemu.lab.sweep.plots import styles
-from kemu.lab.sweep.plots.sources import NotShownError, Source
+from kemu.lab.sweep.plots.sources import Source
+from kemu.lab.sweep.plots.styles import NotShownError
 
 METRICS = ("utilisation.cpu", "waiting.p99_s")
 _ALL_NAMES, _MOST_NAMES = 6, 14

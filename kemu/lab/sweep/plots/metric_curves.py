@@ -12,7 +12,8 @@ from typing import Any
 import altair as alt
 
 from kemu.lab.sweep.plots import styles
-from kemu.lab.sweep.plots.sources import Axis, Figure, NotShownError, Source, figure
+from kemu.lab.sweep.plots.sources import Axis, Figure, Source, figure
+from kemu.lab.sweep.plots.styles import NotShownError
 from kemu.lab.sweep.statistics import samples
 
 _MOST_PRIORITIES = 3

@@ -17,7 +17,8 @@ import vl_convert
 
 from kemu.errors import KemuError
 from kemu.lab.sweep.plots import fronts, metric_curves, occupancy, pages, styles, waiting_curves
-from kemu.lab.sweep.plots.sources import NotShownError, Source
+from kemu.lab.sweep.plots.sources import Source
+from kemu.lab.sweep.plots.styles import NotShownError
 
 FOLDER = "plots"
 KINDS: Mapping[str, str] = {
