@@ -211,6 +211,9 @@ class Env(Protocol):
         """``store``, ``apiserver/0``, ``scheduler/<name>/<replica>``, ``kubelet/<node>``, ``controller/<name>``."""
         ...
 
+    measured: bool
+    """The actor also logs what only metrics need. False, unless the actor's configuration says otherwise: it sets it."""
+
     @property
     def clock(self) -> Clock: ...
 
