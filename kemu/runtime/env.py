@@ -212,7 +212,7 @@ class Env(Protocol):
         ...
 
     measured: bool
-    """The actor also logs what only metrics need. False, unless the actor's configuration says otherwise: it sets it."""
+    """The actor also logs what only metrics need: False, until it says otherwise, as its configuration does."""
 
     @property
     def clock(self) -> Clock: ...

@@ -3,8 +3,6 @@ for: :class:`kemu.runtime.runlog.events.RequestServed`."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu import errors
 from kemu.emulated.apiserver.authorization import attributes
 from kemu.emulated.apiserver.verbs import Answer, Requests
@@ -37,9 +35,7 @@ class MeasuredRequests(Requests):
         self._measure(verb, request, by, start_ns, 0)
         return answer
 
-    def _measure(
-        self, verb: str | None, request: attributes.Request | None, by: str, start_ns: int, code: int
-    ) -> None:
+    def _measure(self, verb: str | None, request: attributes.Request | None, by: str, start_ns: int, code: int) -> None:
         """``code``: 0 where it succeeded."""
         if verb is None or request is None:
             return
@@ -71,12 +67,12 @@ class MeasuredRequests(Requests):
         )
 
 
-def _is_dry(request: Any) -> bool:
+def _is_dry(request: object) -> bool:
     options = getattr(request, "options", None)
     return bool(getattr(options, "dry_run", None) or getattr(request, "dry_run", None))
 
 
-def _version(request: Any) -> str:
+def _version(request: attributes.Request) -> str:
     """Of a custom kind."""
     which = request.list if isinstance(request, api_pb2.DeleteCollectionRequest) else request
-    return str(getattr(which.resource, "version", ""))
+    return str(which.resource.version) if hasattr(which, "resource") else ""

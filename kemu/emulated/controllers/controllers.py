@@ -3,7 +3,8 @@
 Every controller is an actor ``controller/<name>`` over informers. Config (plain data): ``apiserver`` (the API server to
 talk to; or a list, the others for when that one is lost), ``lag`` (the delay between an event and the reaction to it:
 seconds, or a distribution of seconds), ``election`` (the fields of :class:`kemu.emulated.client.elections.Settings`,
-where replicas elect a leader), ``measured`` (work queues log what metrics need), and the settings that each controller names itself.
+where replicas elect a leader), ``measured`` (work queues log what metrics need), and the settings that each controller
+names itself.
 """
 
 from __future__ import annotations

@@ -76,7 +76,8 @@ _ALL = (
     ),
     Family("apiserver_storage_objects", GAUGE, ("resource",), "Objects in the store.", APISERVER),
     Family(
-        "apiserver_flowcontrol_nominal_limit_seats", GAUGE, ("priority_level",), "Seats of a priority level.", APISERVER,
+        "apiserver_flowcontrol_nominal_limit_seats", GAUGE, ("priority_level",), "Seats of a priority level.",
+        APISERVER,
     ),
     Family("process_cpu_seconds_total", COUNTER, (), "CPU time of the process: all of kemu.", APISERVER),
     Family("process_resident_memory_bytes", GAUGE, (), "Memory of the process: all of kemu.", APISERVER),

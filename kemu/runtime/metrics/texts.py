@@ -1,7 +1,7 @@
 """Values in the text formats that Prometheus reads.
 
-Own code, as the client library of Prometheus for Python cannot name a counter as kubelets do (``kubelet_evictions``), adds
-series that no component has (``_created``), and takes no times that are not now.
+Own code, as the client library of Prometheus for Python cannot name a counter as kubelets do (``kubelet_evictions``),
+adds series that no component has (``_created``), and takes no times that are not now.
 """
 
 from __future__ import annotations

@@ -42,7 +42,9 @@ class ServiceController(controllers.Controller):
         self.recorder = recorders.Recorder(
             env, self.client, self.component, "0", config.get("events", recorders.NOTABLE)
         )
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, base_delay_s=self.retry_s, name=self.queue_name)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(
+            env, base_delay_s=self.retry_s, name=self.queue_name
+        )
         self.batch_s = batch_ns / SECOND_NS
         self.services: informers.Informer[core_v1_pb2.Service] = informers.Informer(
             self.client,

@@ -1,5 +1,5 @@
-"""A run in the metrics of the real components: what kube-apiserver, kube-scheduler, kube-controller-manager, kubelets and
-kube-state-metrics would tell Prometheus of it.
+"""A run in the metrics of the real components: what kube-apiserver, kube-scheduler, kube-controller-manager, kubelets
+and kube-state-metrics would tell Prometheus of it.
 
 folds      a run log, event by event, into values (:mod:`kemu.runtime.metrics`)
 queues     where the pods of a scheduler wait

@@ -1,6 +1,6 @@
 """A whole run in OpenMetrics, with its own times: what Prometheus would have fetched every few seconds.
 
-    promtool tsdb create-blocks-from openmetrics run.om data/
+promtool tsdb create-blocks-from openmetrics run.om data/
 """
 
 from __future__ import annotations

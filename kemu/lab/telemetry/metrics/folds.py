@@ -21,7 +21,7 @@ from kemu.lab.telemetry.metrics.queues import ACTIVE, GATED, Queue, Waiting
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.metrics.families import APISERVER, CONTROLLERS, FAMILIES, KUBELET, SCHEDULER, STATE
-from kemu.runtime.metrics.values import Values
+from kemu.runtime.metrics.values import Labels, Values
 from kemu.runtime.runlog.events import (
     ActorCrashed,
     ActorExited,
@@ -91,7 +91,7 @@ class Fold:
     """The metrics of one run."""
 
     def __init__(self, *, counts_gateway: bool = True) -> None:
-        """``counts_gateway``: requests of clients that come through the gateway count; it counts them itself otherwise."""
+        """``counts_gateway``: requests that come through the gateway count, too; otherwise it counts them itself."""
         self._values = Values()
         self._counts_gateway = counts_gateway
         self._handlers = handlers.of(self)
@@ -130,7 +130,7 @@ class Fold:
         values = self._values
         servers = [one.instance for one, is_up in self.up.items() if one.component == APISERVER and is_up]
         for server in servers:
-            objects = {(name,): float(count) for name, count in self._counts.items()}
+            objects: dict[Labels, float] = {(name,): float(count) for name, count in self._counts.items()}
             values.replace("apiserver_storage_objects", server, objects)
             values.replace("apiserver_current_inflight_requests", server, self._inflight(server, now_ns))
         open_ = Counter((_COMPONENT, one.group, one.resource, one.scope, "", "WATCH", one.version)
@@ -180,7 +180,9 @@ class Fold:
             known[key] = one
             zones.setdefault(one[1], []).append(one[2])
         self._zones = known
-        size, health, unhealthy = {}, {}, {}
+        size: dict[Labels, float] = {}
+        health: dict[Labels, float] = {}
+        unhealthy: dict[Labels, float] = {}
         for name, ready in zones.items():
             size[name,] = float(len(ready))
             health[name,] = 100.0 * sum(ready) / len(ready)
@@ -296,11 +298,11 @@ class Fold:
         labels = ("429", _COMPONENT, "", "", "", "", "", _VERBS.get(event.verb, event.verb.upper()), "")
         self._values.add("apiserver_request_total", actor, labels)
 
-    def _inflight(self, server: str, now_ns: int) -> dict[tuple[str, ...], float]:
+    def _inflight(self, server: str, now_ns: int) -> dict[Labels, float]:
         recent = self._served.get(server, deque())
         while recent and recent[0][1] < now_ns - SECOND_NS:
             recent.popleft()
-        found = {}
+        found: dict[Labels, float] = {}
         for kind in ("mutating", "readOnly"):
             changes = [(begin, 1) for begin, _, one in recent if one == kind]
             changes += [(end, -1) for _, end, one in recent if one == kind]

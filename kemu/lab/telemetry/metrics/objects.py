@@ -72,11 +72,11 @@ def _pod(pod: core_v1_pb2.Pod) -> Iterable[Row]:
                 yield _row("kube_pod_status_ready", is_so, **whose, condition=one)
         elif condition.type == "PodScheduled" and condition.reason == "Unschedulable":
             yield _row("kube_pod_status_unschedulable", 1, **whose)
-    for one in status.containerStatuses:
-        which = {**whose, "container": one.name}
-        yield _row("kube_pod_container_status_restarts_total", one.restartCount, **which)
-        if one.state.HasField("waiting") and one.state.waiting.reason:
-            yield _row("kube_pod_container_status_waiting_reason", 1, **which, reason=one.state.waiting.reason)
+    for running in status.containerStatuses:
+        which = {**whose, "container": running.name}
+        yield _row("kube_pod_container_status_restarts_total", running.restartCount, **which)
+        if running.state.HasField("waiting") and running.state.waiting.reason:
+            yield _row("kube_pod_container_status_waiting_reason", 1, **which, reason=running.state.waiting.reason)
     for container in spec.containers:
         for resource, unit, amount in _amounts(container.resources.requests):
             yield _row(

@@ -1,8 +1,8 @@
 """Which alerts of a file of rules would have fired in a run: judged by Prometheus itself, over virtual time.
 
 promtool's unit tests of rules evaluate rules with the engine of Prometheus over series that are stated. The series are
-those of the run; what the tests ask is when ``ALERTS`` was firing. promtool tells what it found by saying that it is not
-what was expected.
+those of the run; what the tests ask is when ``ALERTS`` was firing. promtool tells what it found by saying that it is
+not what was expected.
 """
 
 from __future__ import annotations
@@ -100,9 +100,7 @@ def _ask(tool: str, test: object, rules: Path) -> list[dict[tuple[tuple[str, str
     told = _GOT.findall(done.stdout + done.stderr)
     if len(told) != len(test["tests"][0]["promql_expr_test"]):  # type: ignore[index]
         raise KemuError(f"{rules}: {(done.stderr or done.stdout).strip().replace(str(file), 'promtool')}")
-    return [
-        {tuple(_LABEL.findall(labels)): float(value) for labels, value in _SAMPLE.findall(text)} for text in told
-    ]
+    return [{tuple(_LABEL.findall(labels)): float(value) for labels, value in _SAMPLE.findall(text)} for text in told]
 
 
 def _own(labels: dict[str, str]) -> dict[str, str]:

@@ -82,9 +82,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="CPU time between two checkpoints (sim); default: 60s, or more where the run needs over 1 GiB",
     )
-    parser.add_argument(
-        "--metrics", action="store_true", help="log requests and work queues, too, for kemu metrics (--set metrics=true)"
-    )
+    parser.add_argument("--metrics", action="store_true", help="log requests and work queues, too, for kemu metrics")
     live_pages.add_pace_to(parser)
     live_pages.add_to(parser)
     collectors.add_to(parser)
