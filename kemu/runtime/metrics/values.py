@@ -43,8 +43,8 @@ class Histogram:
 
 
 def number_text(value: float) -> str:
-    """As Go's client prints it, nearly: ``1``, ``0.005``, ``1e-08``."""
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.15g}"
+    """As Go's client prints it: ``1``, ``0.005``, ``1e-08``."""
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
 class Values:

@@ -1,6 +1,9 @@
 """A whole run in OpenMetrics, with its own times: what Prometheus would have fetched every few seconds.
 
-promtool tsdb create-blocks-from openmetrics run.om data/
+    promtool tsdb create-blocks-from openmetrics run.om data/
+
+Bounds of buckets are written as the components write them in their own text format (``le="1"``, in OpenMetrics
+``le="1.0"``), so that series have the names that they have in a Prometheus that fetches them.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from kemu.lab.telemetry.metrics.folds import Fold, Target
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.metrics import texts
 from kemu.runtime.metrics.families import COUNTER, FAMILIES, STATE, UP, Family
-from kemu.runtime.metrics.values import Values, number_text
+from kemu.runtime.metrics.values import Instance, Labels, Values, number_text
 from kemu.runtime.runlog.events import RequestServed, RunEnded
 from kemu.runtime.runlog.frames import FILE_NAME, Reader
 
@@ -37,6 +40,8 @@ class Series:
 
     def __init__(self) -> None:
         self._found: dict[str, dict[str, list[tuple[str, int]]]] = {}
+        self._together: dict[tuple[str, Instance, Labels], list[str]] = {}
+        """The series that have everything in common but the bucket."""
 
     def look(self, fold: Fold, now_ns: int) -> None:
         values = fold.values(now_ns)
@@ -54,7 +59,12 @@ class Series:
         target = {"job": family.component, "instance": instance or family.component}
         found = self._found.setdefault(family.name, {})
         for sample in values.samples(family, instance):
-            found.setdefault(texts.series(family, sample, target), []).append((number_text(sample.value), now_ns))
+            name = texts.series(family, sample, target)
+            samples = found.get(name)
+            if samples is None:
+                samples = found[name] = []
+                self._together.setdefault((family.name, instance, sample.labels), []).append(name)
+            samples.append((number_text(sample.value), now_ns))
 
     def lines(self, begin_s: float) -> Iterator[str]:
         """``begin_s``: the Unix time of virtual time 0."""
@@ -67,8 +77,12 @@ class Series:
             if kind == COUNTER:
                 kind, name = (kind, name.removesuffix(_TOTAL)) if name.endswith(_TOTAL) else ("unknown", name)
             yield from texts.head(family, name, kind)
-            for series, samples in found.items():
-                yield from (f"{series} {value} {begin_s + time_ns / SECOND_NS:.3f}" for value, time_ns in samples)
+            groups = [names for key, names in self._together.items() if key[0] == family.name] or [[one] for one in found]
+            for names in groups:
+                # A histogram as a whole at one time, then at the next.
+                for together in zip(*(found[one] for one in names), strict=True):
+                    for series, (value, time_ns) in zip(names, together, strict=True):
+                        yield f"{series} {value} {begin_s + time_ns / SECOND_NS:.3f}"
         yield "# EOF"
 
     def all(self) -> Iterator[tuple[str, list[tuple[str, int]]]]:

@@ -348,12 +348,13 @@ class Fold:
 
     def _on_attempt(self, time_ns: int, actor: str, event: PodAttempted) -> None:
         instance, queue = self._queue(actor)
-        pod = queue.pods.get(event.uid)
-        if pod is not None:
-            pod.tried_ns = event.start
+        queue.tried(event.uid, event.start, event.n)
         if event.result in ("unschedulable", "error"):
             self._attempted(instance, event.uid, event.result, event.start, time_ns)
             queue.failed(event.uid, time_ns, event.result, tuple(event.plugins))
+            if event.result == "unschedulable":
+                # Each asks DefaultPreemption, which counts that before it looks whether anything can be done.
+                self._values.add("scheduler_preemption_attempts_total", instance)
         elif event.result == "skipped":
             queue.pods.pop(event.uid, None)
 
@@ -382,10 +383,8 @@ class Fold:
         self._values.observe("scheduler_scheduling_attempt_duration_seconds", instance, labels, took_s)
 
     def _on_preemption(self, time_ns: int, actor: str, event: PreemptionPlanned) -> None:
-        instance = actor.partition("/")[2]
-        self._values.add("scheduler_preemption_attempts_total", instance)
         if event.victims:
-            self._values.observe("scheduler_preemption_victims", instance, (), len(event.victims))
+            self._values.observe("scheduler_preemption_victims", actor.partition("/")[2], (), len(event.victims))
 
     # --- controllers
 

@@ -59,14 +59,18 @@ class Queue:
             self.came[_EVENTS.get(cause, cause), UNSCHEDULABLE if event.queue == GATED else event.queue] += 1
         if event.queue == ACTIVE:
             pod.part = ""
-            pod.attempts += 1
-            pod.tried_ns = time_ns
-            if pod.first_ns < 0:
-                pod.first_ns = time_ns
         elif event.queue == BACKOFF or event.queue == GATED or not pod.is_backing_off(time_ns):
             pod.part = ACTIVE
         else:
             pod.part = BACKOFF
+
+    def tried(self, uid: str, start_ns: int, attempt: int) -> None:
+        pod = self.pods.get(uid)
+        if pod is not None:
+            # It may have come from the backoff at once.
+            pod.part, pod.attempts, pod.tried_ns = "", attempt, start_ns
+            if pod.first_ns < 0:
+                pod.first_ns = start_ns
 
     def failed(self, uid: str, time_ns: int, result: str, plugins: tuple[str, ...]) -> None:
         pod = self.pods.get(uid)

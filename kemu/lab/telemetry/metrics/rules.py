@@ -18,10 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from kemu.emulated.real import executables
 from kemu.errors import InfrastructureError, KemuError
 
-PROMTOOL = "PROMTOOL"
-"""A variable of the environment that names promtool."""
 _PATIENCE_S = 300.0
 _FIRING = 'ALERTS{alertstate="firing"}'
 _GOT = re.compile(r"^\s*got:\s?(.*)$", re.MULTILINE)
@@ -38,10 +37,12 @@ class Fired(NamedTuple):
 
 
 def promtool() -> str:
-    """Raises KemuError where there is none."""
-    found = os.environ.get(PROMTOOL) or shutil.which("promtool")
-    if not found:
-        raise KemuError(f"promtool is not on the PATH: install Prometheus (Debian: prometheus), or set {PROMTOOL}")
+    """Raises ProgramMissing."""
+    cache = executables.cache()
+    found = shutil.which("promtool", path=f"{cache}{os.pathsep}{os.environ.get('PATH', '')}")
+    if found is None:
+        text = f"this needs promtool of Prometheus (Debian: prometheus): neither in {cache} nor on the PATH"
+        raise executables.ProgramMissing(text)
     return found
 
 
