@@ -13,7 +13,6 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import meta, resources
-from kemu.emulated.objects.amounts import quantities
 from kemu.lab.checks.history import custom_objects
 from kemu.lab.tell.causes.evidence import Evidence, Version
 from kemu.runtime.runlog.events import Autoscaled, DrainStepped, MachineOff, NodeTainted, UserActed
@@ -46,6 +45,8 @@ class Act:
     """Further objects to which the same was done at once."""
     index: int | None = None
     """The place of its event in the scenario."""
+    indexes: list[int] = field(default_factory=list)
+    """Of the events of what was done besides."""
 
     @property
     def is_template(self) -> bool:
@@ -64,7 +65,8 @@ class Acts:
         self.of: dict[tuple[str, str], list[Act]] = defaultdict(list)
         """By kind and name, in their order."""
         self._scaled = {
-            (event.autoscaler.partition("/")[0], time_ns // SECOND_NS) for time_ns, _, event in evidence.events[Autoscaled]
+            (event.autoscaler.partition("/")[0], time_ns // SECOND_NS)
+            for time_ns, _, event in evidence.events[Autoscaled]
         }
         self._tainted = {(event.node, time_ns) for time_ns, _, event in evidence.events[NodeTainted]}
         for key, versions in evidence.versions.items():
@@ -146,9 +148,7 @@ class Acts:
         was, now = _taints(before), _taints(after)
         kept = {path: change for path, change in fields.items() if path.startswith(("spec.unschedulable", "labels"))}
         own = {
-            key: effect
-            for key, effect in now.items()
-            if was.get(key) != effect and not key.startswith(_BUILT_IN)
+            key: effect for key, effect in now.items() if was.get(key) != effect and not key.startswith(_BUILT_IN)
         } | {key: "" for key in was if key not in now and not key.startswith(_BUILT_IN)}
         for key, effect in own.items():
             kept[f"taint {key}"] = (was.get(key, ""), effect)
@@ -196,6 +196,8 @@ class Acts:
             if first is not None and (same_event or act.time_ns - last[key] <= TOGETHER_NS):
                 if act.name != first.name and act.name not in first.also:
                     first.also.append(act.name)
+                if act.index is not None and act.index != first.index:
+                    first.indexes.append(act.index)
                 own = self.of["Node", act.name]
                 own[own.index(act)] = first
             else:
@@ -213,7 +215,11 @@ def _may_be(what: str, act: Act) -> bool:
 
 def _is_usual(kind: str, name: str) -> bool:
     """What every cluster has."""
-    return name.startswith("system-") or name.endswith("kube-root-ca.crt") or (kind == "Namespace" and (name.startswith("kube-") or name == "default"))
+    return (
+        name.startswith("system-")
+        or name.endswith("kube-root-ca.crt")
+        or (kind == "Namespace" and (name.startswith("kube-") or name == "default"))
+    )
 
 
 def _taints(node: Any) -> dict[str, str]:
@@ -281,7 +287,7 @@ def said(value: Any) -> str:
 def amount(resource: str, value: float) -> str:
     """``8.4 GiB``, ``2.5 CPUs``, ``3 nvidia.com/gpu``"""
     if resource == "cpu":
-        return f"{quantities.format_milli(round(value))} CPU"
+        return f"{value / 1000:g} CPU{'s' if value != 1000 else ''}"
     if resource in ("memory", "ephemeral-storage", "disk"):
         return size(value)
     return f"{value:g} {resource}"

@@ -123,7 +123,9 @@ class Owners:
             if act.time_ns <= time_ns
             and (
                 act.what in (CREATED, "stands")
-                or (act.what == CHANGED and any("resources" in path or path.endswith("replicas") for path in act.fields))
+                or (
+                    act.what == CHANGED and any("resources" in path or path.endswith("replicas") for path in act.fields)
+                )
             )
         ]
         return found[-1] if found else self._acts.latest(*top, time_ns)
