@@ -53,7 +53,7 @@ def first_screen(run: Mapping[str, Any], index: int, page: Mapping[str, Any]) ->
     """The overview of a run as static HTML. ``index``: of the run, to which its links lead."""
     of_many = page["matrix"] or (page if "search" in page or "sweep" in page else {})
     whole = of_many.get("headline", "")
-    return _template("first.html.jinja").render(run=run, index=index, whole=whole)
+    return _template("first.html.jinja").render(run=run, index=index, whole=whole, page={"remedies": page.get("remedies")})
 
 
 def packed(data: Json) -> str:

@@ -19,6 +19,7 @@ MOST_FAULTS = 6
 MOST_LETTERS = 160
 _VERDICTS = {"holds": "As the scenario expects", "fails": "Not as the scenario expects", "unknown": "Undecided"}
 """The verdict in words for those who do not know kemu's."""
+_SIGNS = {"holds": "✓", "fails": "✗", "unknown": "?"}
 
 
 def of(
@@ -29,6 +30,8 @@ def of(
     state = str(verdict.get("verdict", ""))
     return {
         "verdict": state,
+        "sign": _SIGNS.get(state, "…"),
+        "tone": state,
         "in_words": _VERDICTS.get(state, "Still going on" if fold.history.ended_ns is None else "Not judged"),
         "headline": verdict.get("headline", "the run has no verdict yet"),
         "facts": _facts(fold, verdict),

@@ -78,6 +78,15 @@ export function lasting(micros) {
   return micros >= 1000 ? `${(micros / 1000).toPrecision(3)} ms` : `${micros} µs`;
 }
 
+// As people say it: 3 min 20 s.
+export function duration(micros) {
+  if (micros < 99.95e6) return lasting(micros);
+  const whole = Math.round(micros / 1e6);
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  if (hours) return minutes ? `${hours} h ${minutes} min` : `${hours} h`;
+  return rest ? `${minutes} min ${rest} s` : `${minutes} min`;
+}
+
 export function cores(milli) {
   return `${milli / 1000} CPU${milli === 1000 ? "" : "s"}`;
 }

@@ -86,10 +86,19 @@ function usedOn(run, nodes, resource) {
       changes.push([one.from + (one.lasts * index) / amounts.length, amount - before, 0]);
       before = amount;
     });
-    changes.push([one.from + one.lasts, -before, 0]);
+    if (one.from + one.lasts < run.end) changes.push([one.from + one.lasts, -before, 0]);
   }
   const used = summed(changes, run.end);
   return used.some((one) => one.used > 0) ? used : [];
+}
+
+// The share of its memory that is used on a node over time; where nothing is known of usage, that which is requested.
+export function memoryOn(run, node) {
+  const load = requested(run, node, "memory");
+  const used = run.nodes.usage.length ? usedOn(run, [node], "memory") : [];
+  const total = load.find((one) => one.total)?.total;
+  const points = total ? (used.length ? used.map((one) => ({ time: one.time * 1e6, share: one.used / total })) : load.map((one) => ({ time: one.time * 1e6, share: one.share }))) : [];
+  return { name: run.nodeName(node), used: used.length > 0, points };
 }
 
 function One({ run, node, resource, priorities }) {
