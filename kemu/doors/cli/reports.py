@@ -56,7 +56,7 @@ def made(scenario: Scenario, name: str, commands: list[tuple[str, str]], folder:
     part = finds.made(scenario, name, commands, folder)
     observed = (scenario.resolved.get("spec") or {}).get("observed") or ()
     assert part.made is not None
-    return dataclasses.replace(part, causes=_causes_of(part.made[1]), observed=list(observed))
+    return dataclasses.replace(part, causes=_causes_of(scenario, part.made[1]), observed=list(observed))
 
 
 def write_comparison(file: Path, found: list[pages.Part], comparison: Mapping[str, Any]) -> int:
@@ -92,27 +92,23 @@ def parts(run: Path, data: Path | None) -> list[pages.Part]:
 
 def _causes(folder: Path) -> dict[str, Any] | None:
     """Why the run went wrong; None where its log is too long to look for that."""
-    try:
-        from kemu.lab.tell.causes import finding
-    except ImportError:
-        return None
+    from kemu.lab.tell.causes import finding
 
     if _events_bytes(folder) > MOST_EXPLAINED_BYTES:
         return None
     return finding.causes_of(folder).to_json()
 
 
-def _causes_of(events: Sequence[Entry]) -> dict[str, Any] | None:
-    try:
-        from kemu.lab.tell.causes import finding
-    except ImportError:
-        return None
-    from kemu.lab.checks.history import History
+def _causes_of(scenario: Scenario, events: Sequence[Entry]) -> dict[str, Any]:
+    from kemu.lab.tell.causes import finding
+    from kemu.lab.tell.causes.evidence import Evidence
 
-    history = History()
+    evidence = Evidence()
     for event in events:
-        history.feed(*event)
-    return finding.causes(history).to_json()
+        evidence.feed(*event)
+    evidence.over()
+    evidence.document = scenario.resolved.get("spec") or {}
+    return finding.causes(evidence).to_json()
 
 
 def observed_in(folder: Path) -> list[dict[str, Any]]:

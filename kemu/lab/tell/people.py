@@ -19,8 +19,10 @@ def size(count: float) -> str:
 
 def duration(seconds: float) -> str:
     """``4 ms``, ``12.5 s``, ``3 min 20 s``, ``2 h 5 min``; as exact as one needs to compare."""
+    if not seconds:
+        return "0 s"
     if abs(seconds) < 0.9995:
-        return f"{seconds * 1e3:.3g} ms" if seconds else "0 s"
+        return f"{seconds * 1e3:.2g} ms" if abs(seconds) < 0.0995 else f"{seconds * 1e3:.0f} ms"
     if abs(seconds) < 99.95:
         return f"{seconds:.3g} s"
     whole = round(seconds)
@@ -83,7 +85,7 @@ def metric(name: str) -> Metric:
     """Of any figure; one without words of its own keeps its name."""
     if name in METRICS:
         return METRICS[name]
-    return Metric(name.replace("_", " ").removesuffix(" s") if name.endswith("_s") else name, "s" if name.endswith("_s") else "")
+    return Metric(name.removesuffix("_s").replace("_", " "), "s") if name.endswith("_s") else Metric(name, "")
 
 
 def figure(name: str, value: float, *, signed: bool = False) -> str:

@@ -8,6 +8,7 @@ changes what it names: mappings are merged, lists of things with names by their 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +39,7 @@ class Remedy:
     """Objects of the scenario."""
     added: int = 0
     details: tuple[str, ...] = ()
-    """What it changes, one thing each: ``Deployment shop/web: containers.web.resources.limits.memory none → 1Gi``."""
+    """What it changes, one thing each: ``Deployment shop/web: web limits memory none → 1Gi``."""
 
 
 def read(given: str, spec: Mapping[str, Any]) -> Remedy:
@@ -92,7 +93,7 @@ def _made(name: str, found: Sequence[Document], spec: Mapping[str, Any], problem
             for key, value in part.items():
                 before = overrides.get(key, spec.get(key))
                 overrides[key] = _merged(before, value)
-                details += _differences(before, overrides[key], key)
+                details += _added(key, before, overrides[key]) or _differences(before, overrides[key], key)
         else:
             items = data.get("items") if str(data.get("kind")).endswith("List") else None
             for index, each in enumerate(items if isinstance(items, list) else [data]):
@@ -122,7 +123,25 @@ def _title(data: Mapping[str, Any]) -> str:
     return f"{data.get('kind')} {name}"
 
 
+def _added(key: str, before: Json, after: Json) -> list[str]:
+    """Things that come to a list of what happens: ``events: patch Deployment shop/web at 5m``."""
+    old = before if isinstance(before, list) else []
+    if not isinstance(after, list) or after[: len(old)] != old or not all(isinstance(one, dict) for one in after):
+        return []
+    found = []
+    for one in after[len(old) :]:
+        at = f" at {one['at']}" if "at" in one else ""
+        what = next((name for name in one if name != "at"), "")
+        whom = one[what] if what else ""
+        if isinstance(whom, dict):
+            name = "/".join(str(whom[part]) for part in ("namespace", "name") if part in whom)
+            whom = f"{whom.get('kind', '')} {name}".strip() or _said(whom)
+        found.append(f"{key}: {what} {whom if isinstance(whom, str) else _said(whom)}{at}")
+    return found
+
+
 _LONG_VALUE = 40
+_OF_CONTAINER = re.compile(r"^(?:initC|c)ontainers\.([^.]+)\.(?:resources\.)?(requests|limits)?\.?")
 _UNSAID = ("spec.template.spec.", "spec.")
 
 
@@ -141,7 +160,8 @@ def _differences(before: Json, after: Json, path: str = "") -> list[str]:
     if isinstance(after, dict) and before is None and after:
         return [text for key, value in after.items() for text in _differences(None, value, f"{path}.{key}")]
     prefix = next((each for each in _UNSAID if path.startswith(each)), "")
-    return [f"{path.removeprefix(prefix)} {_said(before)} → {_said(after)}"]
+    name = _OF_CONTAINER.sub(r"\1 \2 ", path.removeprefix(prefix)).strip()
+    return [f"{name} {_said(before)} → {_said(after)}"]
 
 
 def _said(value: Json) -> str:

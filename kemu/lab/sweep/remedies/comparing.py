@@ -38,9 +38,9 @@ _METRICS = (
     "condition_changes", "nodes_added", "utilisation.cpu", "utilisation.memory", "pods_succeeded", "pods_running",
 )  # fmt: skip
 """Shown where they differ from nothing."""
-_MORE_IS_BETTER = {"ready.fewest", "pods_succeeded", "pods_running"}
-_NEITHER = {"utilisation.cpu", "utilisation.memory", "nodes_added"}
-"""Good or bad, as one sees it."""
+_MORE_IS_BETTER = {"ready.fewest", "pods_succeeded"}
+_NEITHER = {"utilisation.cpu", "utilisation.memory", "nodes_added", "pods_running"}
+"""Good or bad, as one sees it: pods that are evicted start often."""
 _GOAL = re.compile(r"\s*([A-Za-z_.0-9]+)(?:\(priority=(-?\d+)\))?\s*(<=|>=|<|>)\s*(-?[0-9.]+)\s*$")
 _HOLDS: Mapping[str, Callable[[float, float], bool]] = {
     "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,

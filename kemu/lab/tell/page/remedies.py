@@ -14,6 +14,13 @@ from kemu.lab.tell import people
 from kemu.runtime.words import counted
 
 MOST_CHANGES = 6
+_FIRST = (
+    "evictions", "evictions_beyond_budget", "budget_violations", "preemptions", "oom_kills", "admissions_rejected",
+    "waiting.max_s", "ready.missing_pod_s", "ready.fewest", "work.killed_pod_s",
+)  # fmt: skip
+"""What says most, in this order."""
+MOST_ROWS = 7
+"""At first sight; the others are a click away."""
 _SIGNS = {"better": "✓ better", "worse": "✗ worse", "other": "changed", "unclear": "unclear", "same": "as before"}
 
 
@@ -47,14 +54,19 @@ def of(comparison: Mapping[str, Any]) -> dict[str, Any]:
                 "failed": variant["failed"],
             }
         )
-    rows = [_row(name, variants) for name in variants[0]["metrics"]] if variants else []
+    metrics = list(variants[0]["metrics"]) if variants else []
+    aimed_at = [name for name in metrics if goal and name == goal.split()[0].partition("<")[0].partition(">")[0]]
+    ordered = list(dict.fromkeys([*aimed_at, *(name for name in _FIRST if name in metrics), *metrics]))
+    rows = [_row(name, variants) for name in ordered]
+    differing = [row for row in rows if any(cell["outcome"] not in ("", "same") for cell in row["cells"])]
     return {
         "goal": goal or "",
         "seeds": counted(seeds, "seed"),
         "best": called.get(best, ""),
         "why": comparison.get("why", ""),
         "columns": columns,
-        "rows": [row for row in rows if any(cell["outcome"] not in ("", "same") for cell in row["cells"])],
+        "rows": differing[:MOST_ROWS],
+        "more_rows": differing[MOST_ROWS:],
         "same": [row["name"] for row in rows if all(cell["outcome"] in ("", "same") for cell in row["cells"])],
     }
 
@@ -68,7 +80,10 @@ def _row(name: str, variants: list[Mapping[str, Any]]) -> dict[str, Any]:
         by = ""
         if difference is not None and outcome not in ("", "same"):
             by = people.figure(name, _estimate(difference), signed=True)
-        cells.append({"text": text, "by": by, "outcome": outcome, "sign": _SIGNS.get(outcome, ""), "range": _range(name, difference)})
+            if not by.strip("+\N{MINUS SIGN}0. %"):
+                by, outcome = "", "same"
+        cell = {"text": text, "by": by, "outcome": outcome, "sign": _SIGNS.get(outcome, "")}
+        cells.append({**cell, "range": _range(name, difference)})
     return {"name": people.metric(name).name, "metric": name, "cells": cells}
 
 

@@ -16,6 +16,8 @@ from kemu.runtime.words import counted, listed
 MOST_SYMPTOMS = 3
 MOST_ROWS = 24
 """Of the cluster and the run side by side."""
+MINOR_SHARE = 0.05
+"""Chains of roots that explain less are not printed."""
 LEAST_HOMELESS, LEAST_PREEMPTED = 3, 3
 """From so many pods on curves say more than the picture of a race."""
 
@@ -82,6 +84,7 @@ def _chain(root: Mapping[str, Any]) -> dict[str, Any]:
         "what": root["what"],
         "detail": people.message(root.get("detail") or ""),
         "when": f"at {people.duration(root['at_s'])}" if root["at_s"] else "since the start",
+        "minor": share < MINOR_SHARE,
         "share": f"explains {share * 100:.0f} %" if share else "",
         "check": _check(root.get("check")),
         "links": [

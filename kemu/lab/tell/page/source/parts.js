@@ -21,7 +21,8 @@ export function Chart({ make, label, has = [], linked = false, printed = 0 }) {
   const place = useRef();
   useLayoutEffect(() => {
     const draw = (given) => {
-      const width = given > 0 ? given : Math.max(place.current.clientWidth, 300);
+      const paper = printed && matchMedia("print").matches;
+      const width = given > 0 ? given : paper ? printed : Math.max(place.current.clientWidth, 300);
       const figure = Plot.plot({ width, style: { background: "none", overflow: "visible" }, ...make(width) });
       for (const svg of figure.matches("svg") ? [figure] : figure.querySelectorAll("svg")) {
         if (linked) svg.setAttribute("role", "group");
@@ -45,14 +46,14 @@ export function Chart({ make, label, has = [], linked = false, printed = 0 }) {
       }
     });
     observer.observe(place.current);
-    const paper = () => draw(printed);
+    const print = () => draw(printed);
     if (printed) {
-      addEventListener("beforeprint", paper);
+      addEventListener("beforeprint", print);
       addEventListener("afterprint", draw);
     }
     return () => {
       observer.disconnect();
-      removeEventListener("beforeprint", paper);
+      removeEventListener("beforeprint", print);
       removeEventListener("afterprint", draw);
     };
   }, has);

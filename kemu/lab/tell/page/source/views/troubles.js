@@ -29,29 +29,41 @@ function Curves({ run }) {
 
 // `told`: the curve in words, which stand above it. `marks`: of Plot, x in micros divided by the unit.
 function Curve({ run, unit, title, told, empty, y, marks, last }) {
-  const roots = run.summary.roots ?? [];
+  // Roots of one time stand side by side.
+  const before = new Map();
+  const roots = (run.summary.roots ?? []).map((one) => {
+    before.set(one.at, (before.get(one.at) ?? -1) + 1);
+    return { ...one, place: before.get(one.at) };
+  });
   const at = (micros) => micros / unit[0];
   return html`<div class="curve"><h3>${title} <small>${told}</small></h3>
-    ${empty ? null : html`<${Chart} has=${[run]} printed=${PRINTED} label=${`${title} over time: ${told}`} make=${(width) => ({
-      height: width === PRINTED ? 92 : 136, marginLeft: 40, marginRight: 14, marginTop: 16, marginBottom: 26,
+    ${empty ? null : html`<${Chart} has=${[run]} printed=${PRINTED} label=${`${title} over time: ${typeof told === "string" ? told : title}`} make=${(width) => ({
+      height: width === PRINTED ? 92 : 136, marginLeft: 40, marginRight: 22, marginTop: 16, marginBottom: 26,
       x: { domain: [0, at(run.end)], label: null, ticks: 6, tickFormat: (value) => `${value} ${unit[1]}`, tickSize: 3 },
       y: { label: null, grid: true, zero: true, tickSize: 0, ...y },
       marks: [
         ...marks(at),
         Plot.ruleY([y.domain?.[0] ?? 0], { stroke: "var(--faint)" }),
         Plot.ruleX(roots, { x: (one) => at(one.at), stroke: (one) => `var(--c${one.number})`, strokeWidth: 1.6, strokeDasharray: "5 3" }),
-        Plot.dot(roots, { x: (one) => at(one.at), frameAnchor: "top", dy: -8, r: 7.5, fill: (one) => `var(--c${one.number})` }),
-        Plot.text(roots, { x: (one) => at(one.at), frameAnchor: "top", dy: -8, text: (one) => String(one.number), fontSize: 10.5, fontWeight: 700, lineAnchor: "middle", fill: "var(--on-badge)", title: (one) => one.what }),
+        ...roots.flatMap((root) => badge(root, at)),
       ],
     })} />`}
   </div>`;
+}
+
+function badge(root, at) {
+  const place = { x: () => at(root.at), frameAnchor: "top", dx: 17 * root.place, dy: -8 };
+  return [
+    Plot.dot([root], { ...place, r: 7.5, fill: `var(--c${root.number})` }),
+    Plot.text([root], { ...place, text: () => String(root.number), fontSize: 10.5, fontWeight: 700, lineAnchor: "middle", fill: "var(--on-badge)", title: () => root.what }),
+  ];
 }
 
 // An axis of whole numbers.
 function whole(most) {
   const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000].find((one) => most / one <= 4) ?? 10 ** Math.ceil(Math.log10(most / 4));
   const top = Math.ceil(most / step) * step;
-  return { domain: [0, top], ticks: Array.from({ length: top / step + 1 }, (_, index) => index * step) };
+  return { domain: [0, top], tickFormat: String, ticks: Array.from({ length: top / step + 1 }, (_, index) => index * step) };
 }
 
 function steps(changes, end) {
@@ -112,10 +124,10 @@ function Taken({ run, unit }) {
   const lines = sorts.map((what) => ({ what, data: steps(rowsOf(marks.what, (row) => run.text(marks.what[row]) === what).map((row) => [marks.time[row], 1]), run.end) }));
   const told = lines.map((one) => `${one.data.at(-1).value} ${TAKEN[one.what][0]}`).join(", ") || "none";
   const seen = (run.summary.seen ?? []).filter((one) => one.at >= 0 && one.at <= run.end);
-  return html`<${Curve} run=${run} unit=${unit} title="Evictions" told=${told} empty=${!lines.length} y=${whole(Math.max(...lines.map((one) => one.data.at(-1).value), 1))} marks=${(at) => [
+  return html`<${Curve} run=${run} unit=${unit} title="Evictions" told=${seen.length ? html`${told}; <span class="mark">▲</span> the cluster warned` : told} empty=${!lines.length} y=${whole(Math.max(...lines.map((one) => one.data.at(-1).value), 1))} marks=${(at) => [
     ...lines.flatMap((one) => area(at, one.data, TAKEN[one.what][1])),
     ...lines.map((one) => Plot.text([one.data.at(-1)], { x: (last) => at(last.time), y: "value", text: () => TAKEN[one.what][0], textAnchor: "end", dx: -3, dy: -7, fill: TAKEN[one.what][1], stroke: "var(--ground)", strokeWidth: 3, fontWeight: 600 })),
-    Plot.dot(seen, { x: (one) => at(one.at), frameAnchor: "bottom", dy: -5, symbol: "triangle", r: 4, fill: "var(--held)", title: (one) => `the cluster said: ${one.text}` }),
+    Plot.dot(seen, { x: (one) => at(one.at), frameAnchor: "top", dy: 4, symbol: "triangle", r: 4, fill: "var(--held)", title: (one) => `the cluster said: ${one.text}` }),
   ]} />`;
 }
 
