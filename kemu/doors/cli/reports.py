@@ -86,7 +86,7 @@ def parts(run: Path, data: Path | None) -> list[pages.Part]:
         name = run_folders.name(folder) if folder != run else ""
         commands = _commands(run, folder, verdict)
         part = pages.Part(folder, verdict, explained.get(folder), name, commands)
-        found.append(dataclasses.replace(part, causes=_causes(folder), observed=observed_in(folder)))
+        found.append(dataclasses.replace(part, causes=_causes(folder), observed=run_folders.observed(folder)))
     return found
 
 
@@ -109,23 +109,6 @@ def _causes_of(scenario: Scenario, events: Sequence[Entry]) -> dict[str, Any]:
     evidence.over()
     evidence.document = scenario.resolved.get("spec") or {}
     return finding.causes(evidence).to_json()
-
-
-def observed_in(folder: Path) -> list[dict[str, Any]]:
-    """What a real cluster said, as the scenario of the run has it."""
-    import yaml
-
-    from kemu.runtime.runlog import folders as run_files
-
-    for place in (folder, folder.parent):  # a variant stands in the folder of its matrix
-        file = place / run_files.SCENARIO_FILE
-        if file.is_file():
-            text = file.read_text(encoding="utf-8")
-            if "\n  observed:" not in text:
-                return []
-            spec = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)).get("spec") or {}
-            return list(spec.get("observed") or ())
-    return []
 
 
 def _commands(run: Path, folder: Path, verdict: Mapping[str, Any]) -> list[tuple[str, str]]:

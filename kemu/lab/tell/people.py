@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from kemu.emulated.objects.amounts import quantities
+
+_LONG = 6
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
@@ -15,6 +18,12 @@ def size(count: float) -> str:
         count /= 1024
         unit += 1
     return f"{count:.3g} {_UNITS[unit]}" if abs(count) < 1000 else f"{count:.0f} {_UNITS[unit]}"
+
+
+def quantity(count: int) -> str:
+    """As Kubernetes writes it where that is short, ``400Mi``; else ``8.4 MiB``."""
+    text = quantities.shortest(count)
+    return text if len(text) <= _LONG else size(count)
 
 
 def duration(seconds: float) -> str:
@@ -34,8 +43,8 @@ def duration(seconds: float) -> str:
 
 
 _AMOUNT = re.compile(
-    r"(?<=\b)((?:requested|used|capacity|available|using|request is|requested, but|limit is|limit of)(?::| is)?\s+)"
-    r"(\d{5,})(?![\w.])"
+    r"\b((?:requested|used|capacity|available|using|request is|limit of)(?::| is)?\s+)"
+    r"(\d{5,})(?!\w|\.\d)"
 )
 _OF_BYTES = re.compile(r"memory|storage|hugepages|disk|\bfs\b|bytes", re.IGNORECASE)
 

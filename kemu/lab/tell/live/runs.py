@@ -265,7 +265,7 @@ class Runs:
             verdict = _verdict(run.folder) if run.is_judged else {}
             data = run.fold.data(verdict, summaries.events_of(run.explanation))
             data["name"] = run.name
-            data["summary"] = summaries.of(run.fold, verdict, run.explanation, run.commands)
+            data["summary"] = summaries.of(run.fold, verdict, run.explanation, run.commands, data["classes"])
             data["summary"] |= troubles.of(run.fold, data, verdict, None, ())
             if self.phase in (INTERRUPTED, LOST) and not verdict:
                 data["summary"] |= {"in_words": "Broken off", "headline": self.text}

@@ -50,7 +50,7 @@ def make(parts: Sequence[Part], verdict: Mapping[str, Any], more: Mapping[str, A
         fold = folds.of_events(*part.made) if part.made is not None else folds.of_folder(part.folder)
         data = fold.data(part.verdict, summaries.events_of(part.explanation))
         data["name"] = part.name
-        data["summary"] = summaries.of(fold, part.verdict, part.explanation, part.commands)
+        data["summary"] = summaries.of(fold, part.verdict, part.explanation, part.commands, data["classes"])
         data["summary"] |= troubles.of(fold, data, part.verdict, part.causes, part.observed)
         size = len(shells.packed(data))
         if runs and size > room:

@@ -19,7 +19,10 @@ import jinja2
 from markupsafe import Markup
 
 from kemu.emulated.objects.plain import Json
+from kemu.lab.tell import people
 
+_LONG_MICROS = 99_950_000
+"""From here on minutes say more than seconds."""
 _FILES = "kemu.lab.tell.page"
 
 
@@ -78,7 +81,7 @@ def _file(name: str) -> str:
 def _environment() -> jinja2.Environment:
     undefined = jinja2.StrictUndefined
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=undefined)
-    environment.filters["seconds"] = lambda micros: f"{micros / 1e6:.3f} s"
+    environment.filters["seconds"] = lambda micros: people.duration(micros / 1e6) if micros >= _LONG_MICROS else f"{micros / 1e6:.3f} s"
     return environment
 
 

@@ -50,7 +50,7 @@ def of(
     return {
         **(words if warns else {}),
         "troubled": is_troubled,
-        "chains": [_chain(root) for root in roots],
+        "chains": [_chain(number, root) for number, root in enumerate(roots, 1)],
         "unexplained": _unexplained(causes) if roots else "",
         "roots": [
             {"number": number, "at": round(root["at_s"] * 1e6), "what": root["what"]}
@@ -77,10 +77,11 @@ def _losses(fold: Fold) -> list[str]:
     return [counted(number, one, many) for number, one, many in found if number]
 
 
-def _chain(root: Mapping[str, Any]) -> dict[str, Any]:
+def _chain(number: int, root: Mapping[str, Any]) -> dict[str, Any]:
     links = list(root["chain"])
     share = root["share"]
     return {
+        "number": number,
         "what": root["what"],
         "detail": people.message(root.get("detail") or ""),
         "when": f"at {people.duration(root['at_s'])}" if root["at_s"] else "since the start",
@@ -88,8 +89,8 @@ def _chain(root: Mapping[str, Any]) -> dict[str, Any]:
         "share": f"explains {share * 100:.0f} %" if share else "",
         "check": _check(root.get("check")),
         "links": [
-            {"what": one["what"], "when": _when(one), "tone": "end" if number == len(links) else ""}
-            for number, one in enumerate(links, 1)
+            {"what": one["what"], "when": _when(one), "tone": "end" if place == len(links) else ""}
+            for place, one in enumerate(links, 1)
         ],
     }
 
@@ -154,4 +155,4 @@ def _times(one: Mapping[str, Any]) -> str:
 def _span(begin: float, end: float) -> str:
     """Before the run with a sign."""
     texts = [("\N{MINUS SIGN}" if at < 0 else "") + people.duration(abs(at)) for at in (begin, end)]
-    return texts[0] if begin == end else f"{texts[0]} to {texts[1]}"
+    return texts[0] if texts[0] == texts[1] else f"{texts[0]} to {texts[1]}"

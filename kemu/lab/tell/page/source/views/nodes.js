@@ -39,13 +39,13 @@ export function Nodes({ run, argument }) {
         ${first + 1}–${Math.min(first + AT_ONCE, names.length)} of ${names.length}
         <button type="button" disabled=${first + AT_ONCE >= names.length} onClick=${() => step(AT_ONCE)}>Next</button></span>`}
     </div>
-    <${Legend} priorities=${priorities} />
+    <${Legend} run=${run} priorities=${priorities} />
     ${names.length > 1 && exact < 0 && html`<${Cluster} run=${run} nodes=${names} resource=${resource} />`}
     ${shown.map((node) => html`<${One} key=${node} run=${run} node=${node} resource=${resource} priorities=${priorities} />`)}`;
 }
 
-function Legend({ priorities }) {
-  return priorities.length > 0 && html`<p class="legend">Priority ${priorities.map((priority, index) => html`<span class=${`swatch s${(index % 7) + 1}`}></span>${priority} `)}</p>`;
+function Legend({ run, priorities }) {
+  return priorities.length > 0 && html`<p class="legend">Priority ${priorities.map((priority, index) => html`<span class=${`swatch s${(index % 7) + 1}`}></span>${run.priority(priority)} `)}</p>`;
 }
 
 // All nodes together: what is requested of what there is.
@@ -86,7 +86,7 @@ function usedOn(run, nodes, resource) {
       changes.push([one.from + (one.lasts * index) / amounts.length, amount - before, 0]);
       before = amount;
     });
-    if (one.from + one.lasts < run.end) changes.push([one.from + one.lasts, -before, 0]);
+    if (one.from + one.lasts < run.end - 1e6) changes.push([one.from + one.lasts, -before, 0]);
   }
   const used = summed(changes, run.end);
   return used.some((one) => one.used > 0) ? used : [];
