@@ -4,7 +4,8 @@ incident/
 ├── scenario.yaml          what to run: nodes and objects by file, lives, the length; comments say what was left out
 ├── manifests/cluster/     nodes.yaml, namespaces.yaml, … : what belongs to no namespace
 ├── manifests/NAMESPACE/   deployments.yaml, pods.yaml, … : one file for each kind
-└── timeline.txt           the Events of the cluster before the dump, in a line for what is alike
+├── timeline.txt           the Events of the cluster before the dump, in a line for what is alike
+└── timeline.yaml          the same by seconds of the run, which reports and stories show beside it
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from kemu.lab.incidents.fates import Kept
 from kemu.lab.scenario.format.keys import controller_keys
 from kemu.runtime.words import counted
 
-SCENARIO, MANIFESTS, TIMELINE = "scenario.yaml", "manifests", "timeline.txt"
+SCENARIO, MANIFESTS, TIMELINE, OBSERVED = "scenario.yaml", "manifests", "timeline.txt", "timeline.yaml"
 MARK = "# made by kemu import"
 """The first words of a scenario that may be made anew."""
 _CLUSTER = "cluster"
@@ -40,6 +41,8 @@ _HPA_NEEDS = (
     controller_keys.CRON_JOB, controller_keys.GARBAGE_COLLECTOR, controller_keys.HORIZONTAL_POD_AUTOSCALER,
 )  # fmt: skip
 """A scenario that names one controller names all."""
+_FEW_LINES, _MOST_LINES = 40, 200
+"""Of the time line: with fewer, what a cluster says on an ordinary day is told, too; the newest are shown."""
 _VOLUMES = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
 _USAGE = "kemu.dev/usage"
 
@@ -80,6 +83,9 @@ def write(dump: Dump, folder: Path, *, force: bool = False, duration: str = "", 
     lines = timelines.lines(kept.events)
     if kept.events:
         (folder / TIMELINE).write_text(timelines.text(lines, zero))
+        seen = timelines.lines(kept.events, ordinary=len(lines) < _FEW_LINES)[-_MOST_LINES:]
+        observed = timelines.data(seen, lives.begin(dump.usage) or zero)
+        (folder / OBSERVED).write_text("".join(f"- {_flow(one)}\n" for one in observed))
     written = Written(
         folder,
         nodes=sum(1 for _ in kept.of("Node")),
@@ -138,7 +144,8 @@ def _clear(folder: Path, *, force: bool) -> None:
             hint = "--force makes it anew" if is_own else "name another folder with --out"
             raise KemuError(f"{folder}: is not empty; {hint}")
         shutil.rmtree(folder / MANIFESTS, ignore_errors=True)
-        (folder / TIMELINE).unlink(missing_ok=True)
+        for name in (TIMELINE, OBSERVED):
+            (folder / name).unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -225,13 +232,15 @@ def _scenario(written: Written, entries: Sequence[Mapping[str, Any]], length: st
     if kept.sick_nodes:
         parts.append("  chaos:                       # nodes that were not ready when the dump was taken\n")
         parts += [
-            f"    - {{at: 0s, crash: {{actor: kubelet/{node}}}}}  # {why}\n" for node, why in kept.sick_nodes.items()
+            f"    - {{at: 0s, crash: {{actor: kubelet/{node}, restart: false}}}}  # {why}\n" for node, why in kept.sick_nodes.items()
         ]
     if entries:
         parts.append(
             "  lives:                       # pods that controllers make anew; those of the dump state their own\n"
         )
         parts += [f"    - {_flow(entry)}\n" for entry in entries]
+    if kept.events:
+        parts.append(f"  observed: {{file: {OBSERVED}}}   # what the cluster said, shown beside the run\n")
     parts.append(_EVENTS)
     return "".join(parts)
 
@@ -239,7 +248,7 @@ def _scenario(written: Written, entries: Sequence[Mapping[str, Any]], length: st
 _EVENTS = """\
   # What happened, or what you want to try, goes here:
   # events:
-  #   - {at: 5m, patch: {kind: Deployment, namespace: default, name: web, patch: {spec: {replicas: 20}}}}
+  #   - {at: 5m, patch: {kind: Deployment, namespace: default, name: web, merge: {spec: {replicas: 20}}}}
   #   - {at: 10m, drain: node-1}
   # expect:
   #   - {counter: evictions, atMost: 0}

@@ -79,6 +79,23 @@ def text(found: Sequence[Line], zero: float) -> str:
     return head + "".join(f"{line.text(zero)}\n" for line in found)
 
 
+def data(found: Sequence[Line], begin: float) -> list[dict[str, Any]]:
+    """As ``observed`` of a scenario has them: seconds of the run, of which second 0 was at ``begin`` (Unix)."""
+    listed = []
+    for line in found:
+        at, to = round(line.begin - begin), round(line.end - begin)
+        one: dict[str, Any] = {"at": at, **({"to": to} if to != at else {}), "reason": line.reason}
+        one |= {"warning": True} if line.is_warning else {}
+        one |= {"times": line.times} if line.times > 1 else {}
+        listed.append({**one, "of": list(line.objects[:_MOST_OBJECTS]), "says": line.message})
+        if len(line.objects) > _MOST_OBJECTS:
+            listed[-1]["of"].append(f"{line.objects[0].split()[0]} … and {len(line.objects) - _MOST_OBJECTS} more")
+    return listed
+
+
+_MOST_OBJECTS = 8
+
+
 def _told(event: Mapping[str, Any]) -> tuple[float, float, str, bool, int, str, str]:
     """Of core/v1 and events.k8s.io/v1."""
     series = event.get("series") or {}

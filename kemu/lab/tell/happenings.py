@@ -20,7 +20,7 @@ from kemu.lab.checks.history.facts import WORDS, Fact, Fault, NodeHistory, PodHi
 from kemu.lab.checks.history.stores import Change
 from kemu.lab.checks.scheduling import ledgers
 from kemu.lab.checks.scheduling.ledgers import Disruption
-from kemu.lab.tell import devices
+from kemu.lab.tell import devices, people
 from kemu.runtime.faults.kinds import KINDS as FAULTS
 from kemu.runtime.runlog.events import OWNER_GONE, Event
 from kemu.runtime.runlog.events.words import ACTOR
@@ -505,7 +505,7 @@ def _of_fact(history: History, schedulers: Schedulers, pod: PodHistory, fact: Fa
         kind, who, why, tone = "lost", "store", "lost in a crash", "bad"
     elif what == "rejected":
         says = (f"is rejected: {fact.reason}", f"are rejected on {{nodes}}: {fact.reason}")
-        who, why, tone = kubelet, fact.message or fact.reason, "bad"
+        who, why, tone = kubelet, people.message(fact.message) or fact.reason, "bad"
     elif what == "evicted":
         who, why, tone = _EVICTORS.get(fact.reason, kubelet), _low(fact.message), "bad"
     elif what == "oomKilled":
@@ -567,7 +567,8 @@ _EVICTORS = {
 
 def _low(message: str) -> str:
     """A kubelet's message without its first words, which are always the same."""
-    return message.strip().replace("The node was low on resource: ", "low on ").removesuffix(".")
+    low = message.strip().replace("The node was low on resource: ", "low on ").removesuffix(".")
+    return people.message(low)
 
 
 def some(names: Sequence[str]) -> str:
@@ -597,7 +598,7 @@ def _wants(pod: PodHistory) -> str:
         if resource == "cpu":
             parts.append(f"{quantities.format_milli(amount)} cpu")
         elif resource in ("memory", "ephemeral-storage"):
-            parts.append(f"{quantities.shortest(amount)} {resource}")
+            parts.append(f"{people.quantity(amount)} {resource}")
         else:
             parts.append(f"{amount} {resource}")
     wants = f"wants {', '.join(parts)}" if parts else "wants nothing"

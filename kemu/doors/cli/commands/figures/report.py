@@ -21,6 +21,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: report.html in the run folder")
+    parser.add_argument(
+        "--compare",
+        type=Path,
+        metavar="FILE",
+        help="show remedies side by side: what kemu compare --json printed, or the folder of its --out",
+    )
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
     parser.set_defaults(command=command)
 
@@ -32,6 +38,8 @@ def command(options: argparse.Namespace) -> int:
 
     with progress.waiting(sys.stderr, f"{options.run}: making the report"):
         held = folders.held_in(options.run)
+        if held is not None and held.kind in ("sweep", "search") and options.compare is not None:
+            raise KemuError(f"{options.run}: --compare belongs to a run; this is a {held.kind}")
         if held is not None and held.kind == "sweep":
             try:
                 file, size = _sweep(options.run, options.out or options.run / folders.REPORT_FILE, options.data)
@@ -41,7 +49,7 @@ def command(options: argparse.Namespace) -> int:
                     "read its tables, and kemu sweep makes it anew"
                 ) from None
         else:
-            file, size = reports.write(options.run, options.out, options.data)
+            file, size = reports.write(options.run, options.out, options.data, options.compare)
     print(f"{file}: {size // 1000} kB")
     return exits.HOLDS
 
