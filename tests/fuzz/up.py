@@ -40,7 +40,13 @@ SHOWN = 600
 """Letters of a body in a finding."""
 EXPECTED = (501, 503, 504)
 """Containers that nobody plays; no backend, or too many requests; a ``timeout`` that is over."""
-SAID = (b"resourceVersion should not be set on objects to be created",)
+SAID = (
+    b"resourceVersion should not be set on objects to be created",
+    b"unable to find api field in struct",
+    b"failed to create typed patch object",
+    b"expected a []interface {}, but received a",
+    b"expected a map[string]interface {}, but received a",
+)
 """500 in Kubernetes, too."""
 
 
