@@ -119,7 +119,9 @@ def _made(name: str, found: Sequence[Document], spec: Mapping[str, Any], problem
 
 def _title(data: Mapping[str, Any]) -> str:
     metadata = data.get("metadata") or {}
-    name = short(f"{metadata['namespace']}/{metadata.get('name')}" if metadata.get("namespace") else metadata.get("name"))
+    name = short(
+        f"{metadata['namespace']}/{metadata.get('name')}" if metadata.get("namespace") else metadata.get("name")
+    )
     return f"{data.get('kind')} {name}"
 
 

@@ -113,7 +113,9 @@ class Blame:
             if one.begin_ns <= end_ns and ends_ns + AFTERMATH_NS >= begin_ns:
                 overlap = min(end_ns, ends_ns) - max(begin_ns, one.begin_ns)
                 if overlap < 0:  # it is over; what it has held up is not
-                    part = 0.5 * 0.5 ** (-overlap / (30 * SECOND_NS)) * min(1.0, (ends_ns - one.begin_ns) / AFTERMATH_NS)
+                    part = (
+                        0.5 * 0.5 ** (-overlap / (30 * SECOND_NS)) * min(1.0, (ends_ns - one.begin_ns) / AFTERMATH_NS)
+                    )
                 else:
                     part = max(0.05, min(1.0, overlap / (end_ns - begin_ns))) if end_ns > begin_ns else 1.0
                 concerns = any(name.startswith(tuple(actors)) or "*" in name for name in one.whom) if actors else True
