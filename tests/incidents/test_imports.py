@@ -88,6 +88,16 @@ def test_a_person_can_read_it(incident: Path, text: str) -> None:
     assert sum(len(file.read_text().splitlines()) for file in files) < 0.4 * len(text.splitlines())
 
 
+def test_the_examples_in_its_comments_hold(incident: Path, tmp_path: Path) -> None:
+    lines = (incident / "scenario.yaml").read_text().splitlines()
+    begin = next(index for index, line in enumerate(lines) if line == "  # events:")
+    examples = [line.replace("  # ", "  ", 1) for line in lines[begin:]]
+    assert len(examples) == 5
+    (incident / "tried.yaml").write_text("\n".join([*lines[:begin], *examples]))
+    loaded = loader.load(incident / "tried.yaml")
+    assert [event.what for event in loaded.events] == ["patch", "drain"]
+
+
 def test_what_is_left_out_is_told_once_with_what_to_write(incident: Path) -> None:
     told = (incident / "scenario.yaml").read_text()
     assert told.count("HorizontalPodAutoscaler: pods of which no usage is known") == 1

@@ -10,6 +10,7 @@ incident/
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
@@ -248,18 +249,23 @@ def _scenario(written: Written, entries: Sequence[Mapping[str, Any]], length: st
         parts += [f"    - {_flow(entry)}\n" for entry in entries]
     if kept.events:
         parts.append(f"  observed: {{file: {OBSERVED}}}   # what the cluster said, shown beside the run\n")
-    parts.append(_EVENTS)
+    parts += [f"  # {line}\n" for line in _examples(kept)]
     return "".join(parts)
 
 
-_EVENTS = """\
-  # What happened, or what you want to try, goes here:
-  # events:
-  #   - {at: 5m, patch: {kind: Deployment, namespace: default, name: web, merge: {spec: {replicas: 20}}}}
-  #   - {at: 10m, drain: node-1}
-  # expect:
-  #   - {counter: evictions, atMost: 0}
-"""
+def _examples(kept: Kept) -> Iterator[str]:
+    """Lines that a person can take the comment mark from."""
+    yield "What happened, or what you want to try, goes here:"
+    yield "events:"
+    for each in itertools.islice(kept.of("Deployment"), 1):
+        metadata = each["metadata"]
+        target = {key: metadata[key] for key in ("namespace", "name") if key in metadata}
+        patch = {"kind": "Deployment", **target, "merge": {"spec": {"replicas": 20}}}
+        yield f"  - {_flow({'at': '5m', 'patch': patch})}"
+    for each in itertools.islice(kept.of("Node"), 1):
+        yield f"  - {_flow({'at': '6m', 'drain': {'node': each['metadata']['name']}})}"
+    yield "expect:"
+    yield "  - {counter: evictions, atMost: 0}"
 
 
 def _comments(written: Written) -> Iterator[str]:
