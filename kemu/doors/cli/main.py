@@ -79,7 +79,7 @@ def parser() -> Parser:
     from kemu.doors.cli.commands import bench, completion, conformance, demo, doctor
     from kemu.doors.cli.commands.clusters import calibrate, chaos, envtest, nodes, ray_clusters, scheduler, step, up
     from kemu.doors.cli.commands.figures import csv_files, plot, report, results
-    from kemu.doors.cli.commands.runs import explain, imports, recover, replay, run, scenarios, story, trace
+    from kemu.doors.cli.commands.runs import explain, imports, metrics, recover, replay, run, scenarios, story, trace
     from kemu.doors.cli.commands.searches import compare, explore, fuzz, hunt, shrink, sweep
 
     known = Parser(
@@ -106,6 +106,7 @@ def parser() -> Parser:
         story,
         report,
         trace,
+        metrics,
         plot,
         results,
         csv_files,

@@ -392,6 +392,7 @@ class _Loading:
             users=found_users,
             event_objects=spec.event_objects,
             pod_statuses=spec.pod_statuses,
+            metrics=spec.metrics,
             heartbeats=spec.heartbeats,
             store=spec.store,
             images=clusters.image_sizes(spec.images, self._stated_nodes(), ("spec", "images"), report),
