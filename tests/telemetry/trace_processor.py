@@ -75,7 +75,9 @@ def opened(trace: Path) -> Iterator[Processor]:
         pytest.skip("not installed: chromium")
     handler = type("Handler", (_Handler,), {"trace": trace.resolve()})
     try:
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", _PORT), functools.partial(handler, directory=page_folder))
+        server = http.server.ThreadingHTTPServer(
+            ("127.0.0.1", _PORT), functools.partial(handler, directory=page_folder)
+        )
     except OSError:
         pytest.skip(f"port {_PORT} of loopback, which the page of Perfetto reads from, is taken")
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -30,7 +30,9 @@ def families(text: str) -> dict[str, Any]:
     for family in text_string_to_metric_families(text):
         name = named(family.samples[0].name) if family.type == "counter" and family.samples else family.name
         labels = {label for sample in family.samples for label in sample.labels} - {"le"}
-        names = {sample.labels["name"] for sample in family.samples if name.startswith("workqueue_adds") and sample.labels}
+        names = {
+            sample.labels["name"] for sample in family.samples if name.startswith("workqueue_adds") and sample.labels
+        }
         bounds = {float(sample.labels["le"]) for sample in family.samples if "le" in sample.labels}
         found[name] = {"type": family.type, "labels": sorted(labels), "buckets": sorted(bounds - {float("inf")})}
         if names:
