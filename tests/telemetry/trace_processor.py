@@ -30,7 +30,8 @@ _ASK = """async (sql) => {
   const found = await self.app.trace.engine.query(sql);
   const columns = found.columns(), rows = [];
   for (const row = found.iter({}); row.valid(); row.next()) {
-    rows.push(columns.map((one) => { const value = row.get(one); return typeof value === 'bigint' ? Number(value) : value; }));
+    const plain = (value) => (typeof value === 'bigint' ? Number(value) : value);
+    rows.push(columns.map((one) => plain(row.get(one))));
   }
   return rows;
 }"""
@@ -50,7 +51,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
     def translate_path(self, path: str) -> str:
         return str(self.trace) if path.startswith("/run.pftrace") else super().translate_path(path)
 
-    def log_message(self, format: str, *arguments: Any) -> None:
+    def log_message(self, *arguments: Any) -> None:
         """Says nothing."""
 
 
