@@ -30,7 +30,8 @@ _ASK = """async (sql) => {
   const found = await self.app.trace.engine.query(sql);
   const columns = found.columns(), rows = [];
   for (const row = found.iter({}); row.valid(); row.next()) {
-    rows.push(columns.map((one) => { const value = row.get(one); return typeof value === 'bigint' ? Number(value) : value; }));
+    const plain = (value) => (typeof value === 'bigint' ? Number(value) : value);
+    rows.push(columns.map((one) => plain(row.get(one))));
   }
   return rows;
 }"""
@@ -50,7 +51,7 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
     def translate_path(self, path: str) -> str:
         return str(self.trace) if path.startswith("/run.pftrace") else super().translate_path(path)
 
-    def log_message(self, format: str, *arguments: Any) -> None:
+    def log_message(self, *arguments: Any) -> None:
         """Says nothing."""
 
 
@@ -75,7 +76,9 @@ def opened(trace: Path) -> Iterator[Processor]:
         pytest.skip("not installed: chromium")
     handler = type("Handler", (_Handler,), {"trace": trace.resolve()})
     try:
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", _PORT), functools.partial(handler, directory=page_folder))
+        server = http.server.ThreadingHTTPServer(
+            ("127.0.0.1", _PORT), functools.partial(handler, directory=page_folder)
+        )
     except OSError:
         pytest.skip(f"port {_PORT} of loopback, which the page of Perfetto reads from, is taken")
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -34,7 +34,8 @@ class Issuer:
     """Makes the tokens of one run. Only the driver has one."""
 
     def __init__(self) -> None:
-        from cryptography.hazmat.primitives.asymmetric import ed25519  # of an extra, which not all who name callers have
+        # Of an extra, which not all who name callers have.
+        from cryptography.hazmat.primitives.asymmetric import ed25519
 
         self._key = ed25519.Ed25519PrivateKey.generate()
         self.public_key: bytes = self._key.public_key().public_bytes_raw()

@@ -1,6 +1,6 @@
 """Makes the record of what real components expose, from what each answers at /metrics:
 
-    python -m tests.telemetry.metrics.record kube-apiserver=api.txt kube-scheduler=scheduler.txt … > tests/telemetry/metrics/real.json
+    python -m tests.telemetry.metrics.record kube-apiserver=api.txt kube-scheduler=scheduler.txt … > real.json
 
 Only families that kemu tells are kept. Kubelets and kube-state-metrics were not asked: they need machines and an image;
 their families follow Kubernetes' source and kube-state-metrics' documents.
@@ -30,7 +30,9 @@ def families(text: str) -> dict[str, Any]:
     for family in text_string_to_metric_families(text):
         name = named(family.samples[0].name) if family.type == "counter" and family.samples else family.name
         labels = {label for sample in family.samples for label in sample.labels} - {"le"}
-        names = {sample.labels["name"] for sample in family.samples if name.startswith("workqueue_adds") and sample.labels}
+        names = {
+            sample.labels["name"] for sample in family.samples if name.startswith("workqueue_adds") and sample.labels
+        }
         bounds = {float(sample.labels["le"]) for sample in family.samples if "le" in sample.labels}
         found[name] = {"type": family.type, "labels": sorted(labels), "buckets": sorted(bounds - {float("inf")})}
         if names:

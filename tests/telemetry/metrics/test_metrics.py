@@ -14,7 +14,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import kemu
 from kemu.doors.cli import main as cli
-from kemu.lab.telemetry.metrics import files
 from kemu.lab.telemetry.metrics.folds import Fold
 from kemu.messages.k8s.core_v1_pb2 import Pod
 from kemu.runtime.metrics import texts
@@ -138,7 +137,10 @@ def test_the_scheduler_tells_its_attempts_and_who_waits(middle: At, end: At) -> 
     assert end.sum("scheduler_preemption_victims_sum") == 1
     assert end.sum("scheduler_pod_scheduling_attempts_count") == end.count("sched.bind", ok=True)
     # At 60 s one is gated, one too big, and nobody else waits.
-    waiting = {part: middle.sum("scheduler_pending_pods", queue=part) for part in ("active", "backoff", "unschedulable", "gated")}
+    waiting = {
+        part: middle.sum("scheduler_pending_pods", queue=part)
+        for part in ("active", "backoff", "unschedulable", "gated")
+    }
     assert waiting == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 1}
     assert middle.sum("scheduler_unschedulable_pods", plugin="NodeResourcesFit") == 1
     failed = middle.sum("scheduler_queue_incoming_pods_total", event="ScheduleAttemptFailure", queue="unschedulable")

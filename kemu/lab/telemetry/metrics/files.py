@@ -77,7 +77,9 @@ class Series:
             if kind == COUNTER:
                 kind, name = (kind, name.removesuffix(_TOTAL)) if name.endswith(_TOTAL) else ("unknown", name)
             yield from texts.head(family, name, kind)
-            groups = [names for key, names in self._together.items() if key[0] == family.name] or [[one] for one in found]
+            groups = [names for key, names in self._together.items() if key[0] == family.name] or [
+                [one] for one in found
+            ]
             for names in groups:
                 # A histogram as a whole at one time, then at the next.
                 for together in zip(*(found[one] for one in names), strict=True):
