@@ -56,6 +56,20 @@ def test_each_component_tells_its_metrics(tmp_path: Path) -> None:
         assert _sum(state, "kube_deployment_status_replicas_available", deployment="web") == 3
         with pytest.raises(urllib.error.HTTPError, match="404"):
             _samples(cluster, "/kemu/v1/metrics/etcd")
+        assert _sum(_samples(cluster, "/kemu/v1/metrics/kubelet/node-1"), "kubelet_node_name") == 1
+        for which in ("kubelet/node-9", "kube-scheduler/other/0"):
+            with pytest.raises(urllib.error.HTTPError, match="503"):
+                _samples(cluster, f"/kemu/v1/metrics/{which}")
+        cluster.ask("/kemu/v1/chaos", {"for": "30s", "crash": {"actor": "scheduler/default-scheduler/0"}})
+        end = time.monotonic() + 10
+        while True:
+            try:
+                _samples(cluster, "/kemu/v1/metrics/kube-scheduler")
+            except urllib.error.HTTPError as error:
+                assert error.code == 503
+                break
+            assert time.monotonic() < end
+            time.sleep(0.05)
         # A new look tells what has happened since.
         cluster.ask(f"{path}/web", method="DELETE")
         end = time.monotonic() + 20

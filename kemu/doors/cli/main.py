@@ -40,6 +40,8 @@ def _main(arguments: Sequence[str] | None) -> int:
             known = parser()
             options = known.parse_args(words)
             options.is_program = arguments is None
+            options.parser = known
+            options.word = next((word for word in words if not word.startswith("-")), "")
             command: Command | None = getattr(options, "command", None)
             if command is None:
                 known.print_help()

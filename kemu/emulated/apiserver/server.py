@@ -20,8 +20,8 @@ from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.faults import Faults
 from kemu.emulated.apiserver.housekeeping.definitions import Definitions
 from kemu.emulated.apiserver.housekeeping.expiry import Bound, Expiry
+from kemu.emulated.apiserver.housekeeping.measured import MeasuredRequests
 from kemu.emulated.apiserver.lives import Lives
-from kemu.emulated.apiserver.measured import MeasuredRequests
 from kemu.emulated.apiserver.registry import bind_checks
 from kemu.emulated.apiserver.registry.bindings import Binder
 from kemu.emulated.apiserver.registry.evictions import Evictor

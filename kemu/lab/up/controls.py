@@ -13,7 +13,8 @@ It stands in front of the gateway, on the same port, below ``/kemu/v1``. Only ad
     DELETE /kemu/v1/chaos/ID       ends one
     GET    /kemu/v1/chaos.yaml     the script of what has struck
     GET    /kemu/v1/metrics/NAME   the metrics of kube-scheduler, kube-controller-manager, kubelet (all of them) or
-                                   kube-state-metrics, where they are asked for (kemu up --metrics)
+                                   kube-state-metrics, where they are asked for (kemu up --metrics); NAME/INSTANCE: of
+                                   one process. 503: nobody answers
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import asyncio
 import contextlib
 import json
 import math
+import urllib.parse
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -85,9 +87,10 @@ class Controls:
         unix_ns: Callable[[], int],
         injector: Injector,
         steps: Steps | None = None,
-        measures: Callable[[str], str] | None = None,
+        measures: Callable[[str, str], str] | None = None,
     ) -> None:
-        """``steps``: None in real time. ``measures``: the metrics of a component as a text; None: nobody counts."""
+        """``steps``: None in real time. ``measures``: the metrics of a component, or of one
+        instance of it, as a text; None: nobody counts."""
         self._app = app
         self._authenticator = authenticator
         self._now_s = now_s
@@ -141,13 +144,14 @@ class Controls:
             return _found({})
         raise NotFound(f"there is no {method} {scope['path']}")
 
-    def _metrics(self, component: str) -> str:
+    def _metrics(self, which: str) -> str:
+        component, _, instance = urllib.parse.unquote(which).partition("/")
         names = [name for name in COMPONENTS if name != APISERVER]
         if component not in names:
             raise NotFound(f"there are no metrics of {component!r}, but those of {', '.join(names)}")
         if self._measures is None:
             raise KemuError("this cluster does not count what metrics tell; kemu up --metrics makes one that does")
-        return self._measures(component)
+        return self._measures(component, instance)
 
     def _clock(self) -> dict[str, Any]:
         steps, date = self._steps, times.format_micro_time(*divmod(self._unix_ns(), SECOND_NS))

@@ -28,7 +28,7 @@ from kemu.lab.up import controls, credentials
 from kemu.lab.up.chaos.injectors import Injector
 from kemu.runtime.env import SECOND_NS, Channel, Clock
 from kemu.runtime.metrics import texts
-from kemu.runtime.metrics.families import APISERVER
+from kemu.runtime.metrics.families import APISERVER, STATE
 from kemu.runtime.metrics.values import Values
 from kemu.runtime.runlog.events import Transaction
 
@@ -56,9 +56,16 @@ class Measures:
         with self._lock:
             self._fold.feed(time_ns, actor, kind, data)
 
-    def text(self, component: str, now_ns: int) -> str:
+    def text(self, component: str, instance: str, now_ns: int) -> str:
+        """``instance``: empty for all of them. Raises ServiceUnavailable where none of them answers."""
         with self._lock:
-            return texts.of_component(component, self._fold.values(now_ns))
+            fold = self._fold
+            every = [one for one in fold.up if one.component == component and instance in ("", one.instance)]
+            answering = {one.instance for one in every if fold.answers(one)}
+            if component != STATE and not answering:
+                raise errors.ServiceUnavailable(f"{component}{instance and f' {instance}'} does not answer")
+            values = fold.values(now_ns)
+            return texts.of_component(component, values, only=lambda one: not one or one in answering)
 
     def of_servers(self, clients: Values, now_ns: int) -> str:
         """``clients``: requests that the gateway has counted."""
@@ -145,7 +152,7 @@ class Endpoint:
             clock.unix_ns,
             injector,
             steps,
-            None if measures is None else lambda component: measures.text(component, time.now_ns()),
+            None if measures is None else lambda *which: measures.text(*which, time.now_ns()),
         )
         listener.injector = injector
         files.raise_limit(_CONNECTIONS)

@@ -6,7 +6,7 @@ adds series that no component has (``_created``), and takes no times that are no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from kemu.runtime.metrics.families import FAMILIES, Family
 from kemu.runtime.metrics.values import Sample, Values, number_text
@@ -27,16 +27,18 @@ def head(family: Family, name: str = "", kind: str = "") -> list[str]:
     return [f"# HELP {name or family.name} {family.help}", f"# TYPE {name or family.name} {kind or family.type}"]
 
 
-def of_component(component: str, *several: Values, instances: bool = True) -> str:
+def of_component(
+    component: str, *several: Values, instances: bool = True, only: Callable[[str], bool] = lambda instance: True
+) -> str:
     """The metrics of all instances of a component. ``instances``: with their names as the label ``instance``; otherwise
-    summed up."""
+    summed up. ``only``: whether an instance is among them."""
     lines: list[str] = []
     for family in FAMILIES.values():
         if family.component != component:
             continue
         found: dict[str, float] = {}
         for values in several:
-            for instance in values.instances(family):
+            for instance in filter(only, values.instances(family)):
                 target = {"instance": instance} if instances and instance else {}
                 for sample in values.samples(family, instance):
                     name = series(family, sample, target)

@@ -70,7 +70,8 @@ def serving(data: Path) -> Iterator[Server]:
                 urllib.request.urlopen(f"{url}/-/ready", timeout=2).close()
                 break
             except (urllib.error.URLError, OSError):
-                assert process.poll() is None and time.monotonic() < end, "Prometheus does not start"
+                assert process.poll() is None, "Prometheus has ended"
+                assert time.monotonic() < end, "Prometheus does not start"
                 time.sleep(0.05)
         yield Server(url)
     finally:

@@ -1,6 +1,6 @@
 """Makes the record of what real components expose, from what each answers at /metrics:
 
-    python -m tests.telemetry.metrics.record kube-apiserver=api.txt kube-scheduler=scheduler.txt … > tests/telemetry/metrics/real.json
+    python -m tests.telemetry.metrics.record kube-apiserver=api.txt kube-scheduler=scheduler.txt … > real.json
 
 Only families that kemu tells are kept. Kubelets and kube-state-metrics were not asked: they need machines and an image;
 their families follow Kubernetes' source and kube-state-metrics' documents.

@@ -14,7 +14,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 import kemu
 from kemu.doors.cli import main as cli
-from kemu.lab.telemetry.metrics import files
 from kemu.lab.telemetry.metrics.folds import Fold
 from kemu.messages.k8s.core_v1_pb2 import Pod
 from kemu.runtime.metrics import texts

@@ -48,9 +48,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def command(options: argparse.Namespace) -> int:
     text = _installed(options.shell)
     if text is None:  # a checkout
-        from kemu.doors.cli import main
-
-        text = script(main.parser(), options.shell)
+        text = script(options.parser, options.shell)
     sys.stdout.write(text)
     return exits.HOLDS
 

@@ -404,7 +404,7 @@ class Fold:
                 self._values.observe("workqueue_queue_duration_seconds", instance, (name,), event.took / SECOND_NS)
 
     def _on_tainted(self, time_ns: int, actor: str, event: NodeTainted) -> None:
-        added = sum(one.endswith(_NO_EXECUTE) for one in event["add"])
+        added = sum(one.endswith(_NO_EXECUTE) for one in event.add)
         if added:
             value = self.stored.get(_NODES + event.node)
             where = zone(core_v1_pb2.Node.FromString(value)) if value is not None else ""

@@ -53,9 +53,9 @@ class Queue:
 
     def left(self, event: PodQueued, time_ns: int, profile: str) -> None:
         pod = self.pods.setdefault(event.uid, Waiting(profile, event.queue))
-        if event.queue != UNSCHEDULABLE or event["event"] != FAILED:
+        if event.queue != UNSCHEDULABLE or event.event != FAILED:
             # A failed attempt was counted when it failed.
-            cause = event["event"]
+            cause = event.event
             self.came[_EVENTS.get(cause, cause), UNSCHEDULABLE if event.queue == GATED else event.queue] += 1
         if event.queue == ACTIVE:
             pod.part = ""

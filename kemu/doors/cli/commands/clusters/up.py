@@ -203,7 +203,7 @@ def command(options: argparse.Namespace) -> int:
         epoch_unix_s=options.date or int(time.time()),
         log_bytes=0 if options.virtual else options.log_limit << 20,
         force=options.force,
-        on_begin=live.on_begin,
+        on_begin=_without_end(live.on_begin) if not options.for_ else live.on_begin,
         give_up=lambda: _give_up(out, as_json=options.json),
     )
     printer = Printer()
@@ -239,6 +239,11 @@ def command(options: argparse.Namespace) -> int:
     for left in result.left:
         print(f"left behind: {left}", file=sys.stderr)
     return exits.BY_VERDICT[result.verdict["verdict"]]
+
+
+def _without_end(begin: Callable[[Path, str, int], None] | None) -> Callable[[Path, str, int], None] | None:
+    """The page is not told how long a cluster lasts that lasts until it is ended."""
+    return None if begin is None else lambda folder, name, _duration_ns: begin(folder, name, 0)
 
 
 def _give_up(out: Path, *, as_json: bool) -> None:
