@@ -18,7 +18,7 @@ from kemu.lab.exploration.files import CAMPAIGN_FILE
 from kemu.lab.exploration.strategies.registry import USUAL
 from tests.exploration.scenarios import RACE
 
-RUNS = 128
+RUNS = 80
 """More than two generations: feedback learns."""
 PATIENCE_S = 60.0
 
