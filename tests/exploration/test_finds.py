@@ -159,6 +159,7 @@ def test_a_campaign_that_has_found_something_ends_earlier() -> None:
 
 
 class TestKemuShrink:
+    @pytest.mark.slow
     def test_goes_on_until_nothing_can_go(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         scenario, failure = failing(COUNTED, 400, "six-victims")
         folder = tmp_path / f"{failure.id}-1"

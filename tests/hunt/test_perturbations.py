@@ -99,6 +99,7 @@ def hunts(tmp_path_factory: pytest.TempPathFactory) -> Hunts:
     return Hunts(tmp_path_factory.mktemp("hunts"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "planted", ["bug", pytest.param("none", marks=pytest.mark.nightly("a second each; by day the bugs are found"))]
 )

@@ -26,6 +26,7 @@ def hunt(*words: str | Path) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("who", "plan", "told"),
     [("careless", CONFLICT, FOUND), ("careful", CONFLICT, ""), ("careful", CRASH, "")],
