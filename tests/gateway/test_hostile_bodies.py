@@ -55,6 +55,14 @@ BODIES = {
     "an envelope of many pieces": (PROTOBUF, b"k8s\0" + b"\x12\0" * 1_400_000),
     "deep messages": (PROTOBUF, b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod\x12" + b"\x0a\x80\x01" * 1000),
 }
+FOUND: list[tuple[str, Any, str]] = [
+    (
+        "/api/v1/namespaces/default/secrets",
+        {"metadata": {"name": "a"}, "data": {"k": "\U0001f4a5"}},
+        'Secret in version "v1" cannot be handled as a Secret: illegal base64 data at input byte 0',
+    ),
+]
+"""By ``python -m tests.fuzz.up``: 500 before."""
 
 
 @contextlib.asynccontextmanager
@@ -121,6 +129,16 @@ def test_bodies_that_are_no_objects_are_bad_requests() -> None:
             assert len(answer.content) < 10_000, (name, len(answer.content))
             assert time.monotonic() - begun < LONGEST_S, name
         assert await fine(cluster)
+
+    run(main)
+
+
+def test_what_the_fuzzer_found() -> None:
+    async def main(cluster: Cluster) -> None:
+        for path, body, message in FOUND:
+            answer = await cluster.http.post(path, json=body)
+            assert answer.status_code == 400, answer.text[:300]
+            assert answer.json()["message"] == message
 
     run(main)
 

@@ -58,6 +58,8 @@ EXTRAS = {
     "pyarrow": "sweep",
     "scipy": "sweep",
     "perfetto": "perfetto",
+    "pandas": "frames",
+    "polars": "frames",
     "altair": "plots",
     "vl_convert": "plots",
 }

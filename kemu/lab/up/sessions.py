@@ -151,6 +151,7 @@ class Session:
     ) -> judging.End:
         """In the place of ``plays.drive``."""
         self.runtime = runtime
+        self.listener.measure(scenario)
         with answering(self.stop, self.settings.give_up):
             making = asyncio.create_task(asyncio.to_thread(self.make_credentials, scenario))
             bootstrap: bootstrap_objects.Bootstrap | None = None

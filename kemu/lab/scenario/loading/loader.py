@@ -373,6 +373,7 @@ class _Loading:
         timeline.check_classes(names)
         expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
         until = self._until(spec, raw, names, last_ns)
+        self._observe(spec.observed)
         metadata = checked.get("metadata", {})
         return scenarios.Scenario(
             name=metadata.get("name") or self.file.stem,
@@ -395,6 +396,7 @@ class _Loading:
             users=found_users,
             event_objects=spec.event_objects,
             pod_statuses=spec.pod_statuses,
+            metrics=spec.metrics,
             heartbeats=spec.heartbeats,
             store=spec.store,
             images=clusters.image_sizes(spec.images, self._stated_nodes(), ("spec", "images"), report),
@@ -419,6 +421,14 @@ class _Loading:
             comparisons=tuple(comparisons),
             matrix={each.name: tuple(shown for shown, _ in each.choices) for each in matrix},
         )
+
+    def _observe(self, stated: Any) -> None:
+        """Take the lines of ``observed`` from their file into the resolved document."""
+        if not isinstance(stated, dict):
+            return
+        for document in self.files.read(stated["file"], ("spec", "observed", "file"), self.report):
+            schema.OBSERVED.check(document.data, (), Report(document, self.report.problems))
+            self.resolved["spec"]["observed"] = document.data
 
     # --- the cluster -------------------------------------------------------------------------------------------------
 

@@ -128,6 +128,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="plain HTTP without tokens, on loopback: everybody may do everything",
     )
     parser.add_argument("--ui", action="store_true", help="serve the page of kemu report meanwhile")
+    parser.add_argument(
+        "--metrics", action="store_true", help="serve the metrics of all components, with the real ones' names"
+    )
     parser.add_argument("--out", type=Path, help="the run folder; default: runs/up-DATE-TIME")
     parser.add_argument(
         "--log-limit",

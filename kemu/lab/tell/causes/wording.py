@@ -1,0 +1,220 @@
+"""Roots and links in words: whole sentences with counts, units and names that people know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kemu.lab.tell.causes.acts import CHANGED, CREATED, DELETED, MOST_FIELDS, SECOND_NS, Act, amount, size
+from kemu.lab.tell.causes.blame import Blame, Cause, Struck
+from kemu.lab.tell.causes.evidence import Evidence
+from kemu.lab.tell.causes.roots import ACTION, CONFIGURATION, FAULT, LOAD, ROLLOUT, Link, Root
+from kemu.lab.tell.happenings import some
+from kemu.runtime.words import short
+
+NAMES = 10
+"""So many names of pods or nodes a link keeps."""
+RANKS = {
+    kind: number
+    for number, kind in enumerate(
+        ["large", "demand", "removed", "tainted", "cordoned", "slow", "throttled", "refused", "memory", "disk", "inodes", "pids", "unready", "pressure", "killed", "restarts", "failed", "rejected", "evicted", "preempted", "deleted", "budget", "pulling", "drain", "missing", "late", "unready_pod", "waiting"]
+    )
+}  # fmt: skip
+"""Causes before effects."""
+
+_LINKS: dict[str, tuple[str, str, str]] = {
+    "removed": ("nodes", "{one} is removed", "{many} are removed"),
+    "tainted": ("nodes", "{one} is tainted", "{many} are tainted"),
+    "cordoned": ("nodes", "{one} takes no more pods", "{many} take no more pods"),
+    "slow": ("requests", "a request takes {most}", "{n} requests take up to {most}"),
+    "throttled": ("requests", "a request is refused by an overloaded API server", "{n} requests are refused by overloaded API servers"),
+    "refused": ("requests", "a request is refused", "{n} requests are refused"),
+    "memory": ("nodes", "the memory of {one} fills", "the memory of {many} fills"),
+    "disk": ("nodes", "the disk of {one} fills", "the disks of {many} fill"),
+    "inodes": ("nodes", "the inodes of {one} are used up", "the inodes of {many} are used up"),
+    "pids": ("nodes", "the process ids of {one} are used up", "the process ids of {many} are used up"),
+    "unready": ("nodes", "{one} is not ready", "{many} are not ready"),
+    "pressure": ("nodes", "{one} crosses its eviction threshold", "{many} cross their eviction thresholds"),
+    "killed": ("pods", "{one} is OOM-killed", "{many} are OOM-killed"),
+    "restarts": ("pods", "{one} crashes and restarts", "{many} crash and restart"),
+    "failed": ("pods", "{one} fails", "{many} fail"),
+    "rejected": ("pods", "{one} is rejected by its kubelet", "{many} are rejected by their kubelets"),
+    "evicted": ("pods", "{one} is evicted", "{many} are evicted"),
+    "preempted": ("pods", "{one} is preempted", "{many} are preempted"),
+    "deleted": ("pods", "{one} is deleted", "{many} are deleted"),
+    "budget": ("budgets", "the disruption budget {one} is exceeded", "{n} disruption budgets are exceeded"),
+    "pulling": ("pods", "the image of {one} cannot be pulled", "the images of {many} cannot be pulled"),
+    "drain": ("nodes", "the drain of {one} waits for pods that a budget keeps", "the drains of {n} nodes wait for pods that a budget keeps"),
+    "missing": ("workloads", "{one} lacks pods", "{n} workloads lack pods"),
+    "unready pod": ("pods", "{one} is not ready", "{many} are not ready"),
+    "waiting": ("pods", "{one} waits for a node", "{many} wait for a node"),
+    "late": ("pods", "{one} starts late", "{many} start late"),
+    "large": ("resources", "no node is so large", "no node is so large"),
+}  # fmt: skip
+
+
+def rank(kind: str) -> int:
+    return RANKS["demand" if kind.startswith("demand ") else kind.replace(" ", "_")]
+
+
+_LASTING = ("waiting", "unready pod", "unready", "late", "drain", "pulling", "missing")
+
+
+class Words:
+    def __init__(self, evidence: Evidence, blame: Blame) -> None:
+        self._evidence = evidence
+        self._blame = blame
+        self._classes = {
+            int(versions[-1].message.value): key.rpartition("/")[2]
+            for key, versions in evidence.versions.items()
+            if key.startswith("/registry/priorityclasses/") and versions[-1].message is not None
+        }
+
+    # --- links --------------------------------------------------------------------------------------------------------
+
+    def link(self, kind: str, subjects: Sequence[str], first_ns: int, last_ns: int, longest_ns: int = 0) -> Link:
+        if kind.startswith("demand "):
+            return self._demand(kind.partition(" ")[2], subjects, first_ns, last_ns)
+        unit, one, many = _LINKS[kind]
+        n = len(subjects)
+        pods = self._evidence.history.pods
+        if unit == "pods":
+            names = [short(pods[uid].key) for uid in subjects if uid in pods]
+            counted = f"{n} pods{self._important(subjects)}"
+        else:
+            names = [short(name) for name in subjects]
+            counted = f"{n} {unit}"
+        most = f"{(last_ns - first_ns) / SECOND_NS:.3g} s"
+        if kind == "slow":
+            most = self._slowest()
+            names = [name.partition(" ")[2] for name in subjects]
+        if kind in ("refused", "throttled"):
+            names = []
+        text = (one if n == 1 else many).format(one=names[0] if names else "one", many=counted, n=n, most=most)
+        if kind in _LASTING and longest_ns:
+            text += f", up to {longest_ns / SECOND_NS:.3g} s"
+        return Link(kind, text, n, unit if n != 1 else unit.removesuffix("s"), first_ns, last_ns, tuple(names[:NAMES]))
+
+    def _slowest(self) -> str:
+        from kemu.runtime.runlog.events import ApiRequest
+
+        longest = max((time_ns - event.start for time_ns, _, event in self._evidence.events[ApiRequest]), default=0)
+        return f"{longest / SECOND_NS:.3g} s"
+
+    def _important(self, uids: Sequence[str]) -> str:
+        """``, 8 of them vital``: where pods of several priorities are concerned, those of the highest."""
+        pods = self._evidence.history.pods
+        counts = Counter(pods[uid].priority for uid in uids if uid in pods)
+        if len(counts) < 2:
+            return ""
+        highest = max(counts)
+        return f" ({counts[highest]} of priority {self._classes.get(highest, highest)})"
+
+    def _demand(self, resource: str, subjects: Sequence[str], first_ns: int, last_ns: int) -> Link:
+        tops = {tuple(subject.split(" ", 1)) for subject in subjects}
+        pods = [
+            pod
+            for pod in self._evidence.history.pods.values()
+            if self._blame.owners.top(pod.uid) in tops and pod.created_ns >= first_ns
+        ]
+        want = sum(1 if resource == "pods" else pod.requests.get(resource, 0) for pod in pods)
+        said = f"{len(pods)} pods" if resource == "pods" else f"{amount(resource, want)} for {len(pods)} pods"
+        what = f"{some(list(subjects))} wants {said}" if len(tops) == 1 else f"{len(tops)} workloads want {said}"
+        return Link(
+            "demand", what, len(pods), "pods" if len(pods) != 1 else "pod", first_ns, last_ns, tuple(subjects[:NAMES])
+        )
+
+    # --- roots --------------------------------------------------------------------------------------------------------
+
+    def name(self, cause: Cause) -> str:
+        if isinstance(cause, Struck):
+            return cause.id
+        return cause.full_name
+
+    def root(self, cause: Cause, chain: tuple[Link, ...], share: float) -> Root:
+        if isinstance(cause, Struck):
+            begins = f"fault {cause.what}"
+            detail = _lasted(cause)
+            whom = self._zone(cause.id) or sorted(cause.whom)
+            return Root(
+                FAULT,
+                cause.id,
+                f"{begins} of {some(whom)}" if whom else begins,
+                cause.begin_ns,
+                chain,
+                share,
+                detail,
+                fault=cause.id,
+            )
+        kind, what = self._act(cause)
+        events = (*([] if cause.index is None else [cause.index]), *dict.fromkeys(cause.indexes))
+        return Root(kind, cause.full_name, what, cause.time_ns, chain, share, self._detail(cause), cause.index, events)
+
+    def _zone(self, fault: str) -> list[str]:
+        """The zone that a fault is about, as the scenario says."""
+        for one in self._evidence.document.get("chaos") or ():
+            of = (
+                next((of for of in one.values() if isinstance(of, dict) and "zone" in of), None)
+                if isinstance(one, dict)
+                else None
+            )
+            if of is not None and one.get("id") == fault:
+                return [f"zone {of['zone']}"]
+        return []
+
+    def _act(self, act: Act) -> tuple[str, str]:
+        whom = f"{len(act.also) + 1} nodes" if act.kind == "Node" and act.also else act.full_name
+        if act.kind == "workload":
+            return LOAD, f"pods of workload {act.name}"
+        if act.what == "stands":
+            return CONFIGURATION, f"{whom} as it stands since the start"
+        if act.what == CREATED:
+            many = f" and {len(act.also)} more" if act.also else ""
+            return ACTION, f"creation of {act.full_name}{many}"
+        if act.what == DELETED:
+            return ACTION, f"removal of {whom}" if act.kind == "Node" else f"deletion of {whom}"
+        if act.what == "drained":
+            return ACTION, f"drain of {whom}"
+        if act.what == "shut down":
+            return ACTION, f"shutdown of {whom}"
+        if act.is_template:
+            return ROLLOUT, f"rollout of {whom}"
+        if list(act.fields) == ["spec.replicas"]:
+            return ACTION, f"scaling of {whom}"
+        if act.kind == "Node" and any(path.startswith("taint ") for path in act.fields):
+            return ACTION, f"taint on {whom}"
+        if "spec.unschedulable" in act.fields:
+            return ACTION, f"cordon of {whom}"
+        return ACTION, f"change of {whom}"
+
+    def _detail(self, act: Act) -> str:
+        parts = []
+        if act.what == CHANGED:
+            for path, (before, after) in list(act.fields.items())[:MOST_FIELDS]:
+                name = path.removeprefix("spec.template.").removeprefix("spec.")
+                parts.append(f"{name}: {before or 'none'} → {after or 'none'}")
+            if len(act.fields) > MOST_FIELDS:
+                parts.append(f"{len(act.fields) - MOST_FIELDS} more")
+        elif act.what == "stands" and act.message is None:
+            parts += list(act.fields)
+        used = self._used(act)
+        return "; ".join([*parts, *([used] if used else [])])
+
+    def _used(self, act: Act) -> str:
+        """What its pods use beyond what they ask for."""
+        most, wants = 0, 0
+        for pod in self._evidence.history.pods.values():
+            if self._blame.owners.top(pod.uid) != (act.kind, act.name) or pod.created_ns < act.time_ns:
+                continue
+            until_ns = pod.gone_ns or self._blame.end_ns
+            uses = max(self._blame.uses(pod, "memory", pod.created_ns), self._blame.uses(pod, "memory", until_ns))
+            if uses > most:
+                most, wants = uses, pod.requests.get("memory", 0)
+        return f"uses up to {size(most)} of memory, requests {size(wants)}" if most > wants else ""
+
+
+def _lasted(cause: Struck) -> str:
+    if cause.end_ns is None:
+        return "to the end of the run"
+    times = f"{len(cause.faults)} times, " if len({fault.begin_ns for fault in cause.faults}) > 1 else ""
+    return f"{times}for {(cause.end_ns - cause.begin_ns) / SECOND_NS:g} s"
