@@ -17,7 +17,7 @@ CHROMIUM = shutil.which("chromium")
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    subprocess.run([ROOT / "scripts" / "site", folder], check=True)
+    subprocess.run([ROOT / "scripts" / "site", folder], check=True)  # as "mkdocs.yml" says
     return folder
 
 

@@ -40,6 +40,7 @@ def test_there_are_thirty_and_all_of_them_are_loaded() -> None:
     assert len(files) == 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", LENGTHS)
 def test_a_cluster_runs_them(length: str, tmp_path: Path) -> None:
     data = yaml.safe_load(DAY.read_text())

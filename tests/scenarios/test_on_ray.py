@@ -29,7 +29,7 @@ CHAOS = (
 disk does, what actors do themselves, SIGSTOP. Cut watches have the API server list and watch the store at the same
 time, which gRPC treats otherwise than the simulation (``tests/apiserver/test_feed.py``)."""
 ALL = os.environ.get("KEMU_ALL_ON_RAY") == "1"
-"""Of the scenarios under chaos all that Ray can do, instead of those above; long ones, too; and of a matrix all variants
+"""Of the scenarios under chaos all that Ray can do, instead of those above; long ones, too; of a matrix all variants
 instead of the last (scripts/nightly)."""
 COMPARED = "seeds/preemption-eligibility"
 """The one matrix of which all variants run and are compared every time. How the variants of a matrix differ is up to
