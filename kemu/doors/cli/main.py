@@ -76,7 +76,7 @@ def _tell_of_cut_logs() -> None:
 def _parser() -> Parser:
     from kemu.doors.cli.commands import bench, conformance, demo, doctor
     from kemu.doors.cli.commands.clusters import calibrate, chaos, envtest, nodes, ray_clusters, scheduler, step, up
-    from kemu.doors.cli.commands.figures import csv_files, plot, report, results
+    from kemu.doors.cli.commands.figures import artefact, csv_files, plot, report, results
     from kemu.doors.cli.commands.runs import explain, imports, recover, replay, run, scenarios, story, trace
     from kemu.doors.cli.commands.searches import compare, explore, fuzz, hunt, shrink, sweep
 
@@ -107,6 +107,7 @@ def _parser() -> Parser:
         plot,
         results,
         csv_files,
+        artefact,
         scenarios,
         scheduler,
         nodes,
