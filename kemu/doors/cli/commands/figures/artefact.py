@@ -43,7 +43,9 @@ def command(options: argparse.Namespace) -> int:
         (folder / "reproduce").chmod(0o755)
     except OSError as error:
         raise KemuError(f"{folder}: {error.strerror or error}") from None
-    print(f"cd {shlex.quote(str(folder))} && ./reproduce\n    makes every figure and table; README.md says what to change")
+    print(
+        f"cd {shlex.quote(str(folder))} && ./reproduce\n    makes every figure and table; README.md says what to change"
+    )
     return exits.HOLDS
 
 
@@ -57,4 +59,6 @@ def _versions() -> Iterator[str]:
         try:
             yield f"{package}=={metadata.version(package)}"
         except metadata.PackageNotFoundError:
-            raise KemuError(f"an artefact needs the Python package {package}: pip install 'kemu[plots,sweep]'") from None
+            raise KemuError(
+                f"an artefact needs the Python package {package}: pip install 'kemu[plots,sweep]'"
+            ) from None
