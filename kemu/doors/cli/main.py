@@ -79,7 +79,7 @@ def parser() -> Parser:
     """All commands."""
     from kemu.doors.cli.commands import bench, completion, conformance, demo, doctor
     from kemu.doors.cli.commands.clusters import calibrate, chaos, envtest, nodes, ray_clusters, scheduler, step, up
-    from kemu.doors.cli.commands.figures import csv_files, plot, report, results
+    from kemu.doors.cli.commands.figures import artefact, csv_files, plot, report, results
     from kemu.doors.cli.commands.runs import explain, imports, metrics, recover, replay, run, scenarios, story, trace
     from kemu.doors.cli.commands.searches import compare, explore, fuzz, hunt, shrink, sweep
 
@@ -111,6 +111,7 @@ def parser() -> Parser:
         plot,
         results,
         csv_files,
+        artefact,
         scenarios,
         scheduler,
         nodes,

@@ -444,6 +444,12 @@ ALL = (
             "races/priority-against-qos",
         ),
         (
+            "runTimes: known",
+            "Plugins of one's own may ask how long each pod still runs.",
+            "the literature on scheduling with run time estimates",
+            "",
+        ),
+        (
             "statusWrites: background",
             "The scheduling loop does not wait until the status of a pod that failed is written.",
             "feature gate SchedulerAsyncAPICalls",

@@ -141,7 +141,10 @@ class Profile:
         """Ask until a plugin makes room or fails; what the others say is joined (``RunPostFilterPlugins``)."""
         found = PostFilterResult()
         for plugin in self.post_filters:
-            result = plugin.post_filter(diagnosis)
+            try:
+                result = plugin.post_filter(diagnosis)
+            except answers.InvalidAnswer as wrong_order:  # of the plugin that orders victims
+                result = PostFilterResult(message=wrong_order.status.message, failed=True)
             if not isinstance(result, PostFilterResult):
                 wrong = answers.status_of("post_filter", result, "a PostFilterResult").message
                 result = PostFilterResult(message=f'running PostFilter plugin "{plugin.name}": {wrong}', failed=True)

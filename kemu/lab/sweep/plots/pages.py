@@ -38,7 +38,7 @@ _LENGTHS = frozenset(
 _AREAS = frozenset(("size", "symbolSize"))
 _SHOWN = ("line", "panel", "priority", "row", "name")
 """Fields whose values are text of the picture."""
-_SVG_SIZE = re.compile(r'<svg[^>]*? width="([0-9.]+)" height="([0-9.]+)"')
+_HEAD = re.compile(r'(<svg[^>]*?) width="([0-9.]+)" height="([0-9.]+)" (viewBox="[^"]*")')
 
 Specification = dict[str, Any]
 
@@ -187,26 +187,23 @@ def _fitted(
 
 
 def _scaled(svg: str, size: Size) -> str:
-    """Exactly of that size: texts are set in whole pixels, so a point may be missing."""
+    """Exactly of that size: texts are set in whole pixels, so some points may be missing, or too many."""
     width, height = _size_of_svg(svg)
-    wanted = size.height if size.height is not None else height * size.width / width
-    return svg.replace(
-        f'width="{width:g}" height="{height:g}"', f'width="{size.width:.6g}" height="{wanted:.6g}"', 1
-    )  # fmt: skip
+    tall = size.height if size.height is not None else height * size.width / width
+    factor = max(width / size.width, height / tall)
+    box = f'viewBox="0 0 {size.width * factor:.6g} {tall * factor:.6g}"'
+    return _HEAD.sub(f'\\g<1> width="{size.width:.6g}" height="{tall:.6g}" {box}', svg, count=1)
 
 
 def in_points(svg: str) -> str:
     """The same with its size in points: browsers take a bare number for pixels, of which 96 are an inch."""
-    width, height = _size_of_svg(svg)
-    return svg.replace(
-        f'width="{width:.6g}" height="{height:.6g}"', f'width="{width:.6g}pt" height="{height:.6g}pt"', 1
-    )
+    return _HEAD.sub(r'\g<1> width="\g<2>pt" height="\g<3>pt" \g<4>', svg, count=1)
 
 
 def _size_of_svg(svg: str) -> tuple[float, float]:
-    match = _SVG_SIZE.match(svg)
+    match = _HEAD.match(svg)
     assert match is not None, svg[:200]
-    return float(match[1]), float(match[2])
+    return float(match[2]), float(match[3])
 
 
 def _stack(specification: Specification, size: Size) -> None:

@@ -1,5 +1,6 @@
 """Commands that show what runs came to: tables, queries, pictures, the page in the browser.
 
+artefact        ``kemu artefact``: a folder that makes every figure of a paper, from artefact_files
 csv_files       ``kemu csv``: the figures of a run as a CSV file
 mean_tables     means of metrics with intervals, and tables in LaTeX
 plot            ``kemu plot``: pictures of the results of a sweep, a run or a matrix
