@@ -168,7 +168,12 @@ def _node(cluster: Cluster, number: int) -> Object:
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": _meta(
-            "Node", "", name, 900, annotations={"node.alpha.kubernetes.io/ttl": "0"}, labels=dict(sorted(labels.items()))
+            "Node",
+            "",
+            name,
+            900,
+            annotations={"node.alpha.kubernetes.io/ttl": "0"},
+            labels=dict(sorted(labels.items())),
         ),
         "spec": {
             "podCIDR": f"10.42.{number}.0/24",
@@ -256,7 +261,7 @@ def _owners(cluster: Cluster, app: App, template: Object) -> tuple[list[Object],
             "updateStrategy": {"rollingUpdate": {"partition": 0}, "type": "RollingUpdate"},
         }
         revision = f"{app.name}-{_word(app.namespace, app.name, length=10)}"
-        status = {"collisionCount": 0, "currentRevision": revision, "updateRevision": revision, "replicas": count}
+        status: Object = {"collisionCount": 0, "currentRevision": revision, "updateRevision": revision, "replicas": count}
         owner = head | {"spec": spec, "status": {**status, "observedGeneration": 1, "readyReplicas": ready}}
         return [owner], owner
     pod_hash = _word(app.namespace, app.name, length=10)
@@ -333,7 +338,11 @@ def _pod(cluster: Cluster, app: App, owner: Object, template: Object, index: int
         container |= {"ready": True, "restartCount": 0, "started": True, "state": {"running": {"startedAt": began}}}
         status["containerStatuses"] = [container]
     else:
-        scheduled |= {"message": f"0/{cluster.nodes} nodes are available.", "reason": "Unschedulable", "status": "False"}
+        scheduled |= {
+            "message": f"0/{cluster.nodes} nodes are available.",
+            "reason": "Unschedulable",
+            "status": "False",
+        }
         conditions, status = [], {"phase": "Pending", "qosClass": "Burstable"}
     status["conditions"] = [*conditions, scheduled]
     return {
@@ -436,8 +445,7 @@ def prometheus(cluster: Cluster) -> str:
                 "pod": pod,
             },
             "values": [
-                [first + second, str(app.used(index, second))]
-                for second in range(0, cluster.seconds + 1, _STEP_S)
+                [first + second, str(app.used(index, second))] for second in range(0, cluster.seconds + 1, _STEP_S)
             ],
         }
         for app, index, pod in _series(cluster)
@@ -500,11 +508,24 @@ def leak(times: int = 1) -> Cluster:
     )  # fmt: skip
     classes = {"business-critical": 100000, "standard": 1000, "batch": 10}
     warnings = (
-        (27, 27, "ScalingReplicaSet", "Deployment shop/checkout", 1,
-            f"Scaled up replica set {pod_name(apps[0], 0)[:-6]} from 0 to {6 * times}"),
+        (
+            27,
+            27,
+            "ScalingReplicaSet",
+            "Deployment shop/checkout",
+            1,
+            f"Scaled up replica set {pod_name(apps[0], 0)[:-6]} from 0 to {6 * times}",
+        ),
         (3.5, 3.5, "EvictionThresholdMet", "Node worker-2", 1, "Attempting to reclaim memory"),
         (3.2, 3.2, "EvictionThresholdMet", "Node worker-5", 1, "Attempting to reclaim memory"),
-        (3.1, 0.5, "FailedScheduling", f"Pod data/{pod_name(apps[4], 5)}", 9, "0/6 nodes are available: 6 Insufficient memory."),
+        (
+            3.1,
+            0.5,
+            "FailedScheduling",
+            f"Pod data/{pod_name(apps[4], 5)}",
+            9,
+            "0/6 nodes are available: 6 Insufficient memory.",
+        ),
     )
     return Cluster(6 * times, "8Gi", "4", apps, classes, 1500, (), warnings)
 
@@ -521,7 +542,14 @@ def lost_node() -> Cluster:
     )  # fmt: skip
     warnings = (
         (6, 6, "NodeNotReady", "Node worker-3", 1, "Node worker-3 status is now: NodeNotReady"),
-        (1, 0.2, "FailedScheduling", f"Pod shop/{pod_name(apps[1], 2)}", 4, "0/4 nodes are available: 3 Insufficient memory."),
+        (
+            1,
+            0.2,
+            "FailedScheduling",
+            f"Pod shop/{pod_name(apps[1], 2)}",
+            4,
+            "0/4 nodes are available: 3 Insufficient memory.",
+        ),
     )
     return Cluster(4, "16Gi", "4", apps, {"business-critical": 100000, "batch": 10}, 600, ("worker-3",), warnings)
 
@@ -537,9 +565,22 @@ def stampede() -> Cluster:
             age_h=0.05, waiting=6),
     )  # fmt: skip
     warnings = (
-        (3, 3, "ScalingReplicaSet", "Deployment ml/embeddings", 1,
-            f"Scaled up replica set {pod_name(apps[2], 0)[:-6]} from 0 to 6"),
-        (2.9, 0.1, "FailedScheduling", f"Pod ml/{pod_name(apps[2], 0)}", 12, "0/3 nodes are available: 3 Insufficient cpu."),
+        (
+            3,
+            3,
+            "ScalingReplicaSet",
+            "Deployment ml/embeddings",
+            1,
+            f"Scaled up replica set {pod_name(apps[2], 0)[:-6]} from 0 to 6",
+        ),
+        (
+            2.9,
+            0.1,
+            "FailedScheduling",
+            f"Pod ml/{pod_name(apps[2], 0)}",
+            12,
+            "0/3 nodes are available: 3 Insufficient cpu.",
+        ),
     )
     return Cluster(3, "16Gi", "4", apps, {"urgent": 500000, "standard": 1000}, 600, (), warnings)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
@@ -105,7 +106,7 @@ def test_a_container_that_is_started_again_uses_memory_anew(folder: Path) -> Non
     curves = [one["memory"] for one in data["nodes"]["usage"] if one["pod"] in killed]
     assert curves
     for memory in curves:
-        falls = [(before, after) for before, after in zip(memory, memory[1:], strict=False) if after < before / 2]
+        falls = [(before, after) for before, after in itertools.pairwise(memory) if after < before / 2]
         assert len(falls) == 1
         assert falls[0][0] > 5 << 30
         assert falls[0][1] < 1 << 30
@@ -128,7 +129,8 @@ def test_what_was_observed_is_checked_where_it_stands(folder: Path, tmp_path: Pa
 
 def test_a_file_that_is_no_comparison_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for given in (folder / "leak" / "scenario.yaml", folder / "absent"):
-        assert main.main(["report", str(folder / "run"), "--compare", str(given), "--out", str(folder / "no.html")]) == 2
+        words = ["--compare", str(given), "--out", str(folder / "no.html")]
+        assert main.main(["report", str(folder / "run"), *words]) == 2
         assert f"{given}: " in capsys.readouterr().err
 
 

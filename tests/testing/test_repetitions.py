@@ -122,10 +122,8 @@ def test_a_failure_of_former_inputs_alone_fails_no_test_and_is_told(tmp_path: Pa
     toy.inputs, toy.today, toy.fails_from = {"nodes": "b"}, (), 2
     told: list[str] = []
     found = repetitions.search(toy, shelf, TEST, repetitions.Settings(), told.append)
-    assert told == [
-        "a stored failure: its inputs have changed since it failed (nodes): it fails with those of then, and passes with "
-        "those of today"
-    ]
+    said = "it fails with those of then, and passes with those of today"
+    assert told == [f"a stored failure: its inputs have changed since it failed (nodes): {said}"]
     assert isinstance(found, Outcome)
     assert shelf.of(TEST) == []
 

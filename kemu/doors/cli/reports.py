@@ -47,7 +47,9 @@ def _comparison(given: Path) -> dict[str, Any]:
             return found
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "is not JSON"
-        raise KemuError(f"{file}: {why}; --compare takes what kemu compare --json prints, or its --out folder") from None
+        raise KemuError(
+            f"{file}: {why}; --compare takes what kemu compare --json prints, or its --out folder"
+        ) from None
     raise KemuError(f"{file}: is no comparison; --compare takes what kemu compare --json prints, or its --out folder")
 
 

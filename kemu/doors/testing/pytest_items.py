@@ -173,7 +173,11 @@ def _failed(item: pytest.Item, found: repetitions.Found) -> TestFailed:
     outcome, tape = found.outcome, found.tape
     assert tape.file is not None
     file = _relative(tape.file, item.config)
-    ending = [*([found.said] if found.said else []), f"{_how(found)}", f"again: pytest {shlex.quote(item.nodeid)} --kemu-replay {shlex.quote(file)}"]
+    ending = [
+        *([found.said] if found.said else []),
+        f"{_how(found)}",
+        f"again: pytest {shlex.quote(item.nodeid)} --kemu-replay {shlex.quote(file)}",
+    ]
     if tape.scenario is not None:
         ending.append(f"or:    kemu run {shlex.quote(file)}")
     room = reports.MOST_LINES - len(ending)

@@ -232,7 +232,8 @@ def _scenario(written: Written, entries: Sequence[Mapping[str, Any]], length: st
     if kept.sick_nodes:
         parts.append("  chaos:                       # nodes that were not ready when the dump was taken\n")
         parts += [
-            f"    - {{at: 0s, crash: {{actor: kubelet/{node}, restart: false}}}}  # {why}\n" for node, why in kept.sick_nodes.items()
+            f"    - {{at: 0s, crash: {{actor: kubelet/{node}, restart: false}}}}  # {why}\n"
+            for node, why in kept.sick_nodes.items()
         ]
     if entries:
         parts.append(

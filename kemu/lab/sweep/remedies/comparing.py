@@ -123,7 +123,9 @@ class Comparison:
         best = min(helps, key=lambda row: (-row.met, row.count("worse"), -row.count("better"), len(row.changes)))
         said = []
         if self.goal is not None:
-            said.append(f"meets the goal with {'every seed' if best.met == len(self.seeds) else counted(best.met, 'seed')}")
+            said.append(
+                f"meets the goal with {'every seed' if best.met == len(self.seeds) else counted(best.met, 'seed')}"
+            )
         said.append(f"{counted(best.count('better'), 'figure')} better")
         worse = best.count("worse")
         said.append(f"{counted(worse, 'figure')} worse" if worse else "none worse")

@@ -36,9 +36,7 @@ def of(
     bound = data["pods"]["bound"]
     long = sum(wait > LONG_WAIT_MICROS or (wait >= 0 and bound[pod] == NEVER) for pod, wait in enumerate(waited))
     is_troubled = (
-        counts["evictions"] + counts["oom_kills"] > 0
-        or long >= LEAST_HOMELESS
-        or bool(data["budgets"]["time"])
+        counts["evictions"] + counts["oom_kills"] > 0 or long >= LEAST_HOMELESS or bool(data["budgets"]["time"])
     )
     roots = list((causes or {}).get("roots", ())) if is_troubled else []
     end_s = fold.history.now_ns / 1e9

@@ -88,7 +88,11 @@ def command(options: argparse.Namespace) -> int:
         story = stories.told(found, 0)
     elif console.is_terminal:
         beside = (
-            len(said[:MOST_SAID]) * LINES_OF_SAID + len(figures) + bool(chosen.heading) + 2 * (history.ended_ns is None) + 2
+            len(said[:MOST_SAID]) * LINES_OF_SAID
+            + len(figures)
+            + bool(chosen.heading)
+            + 2 * (history.ended_ns is None)
+            + 2
         )  # the empty line below the story, and the prompt
         story = story_tables.fitted(found, console.width, console.height - beside)
     else:
