@@ -113,7 +113,9 @@ class Blame:
             if one.begin_ns <= end_ns and ends_ns + AFTERMATH_NS >= begin_ns:
                 overlap = min(end_ns, ends_ns) - max(begin_ns, one.begin_ns)
                 if overlap < 0:  # it is over; what it has held up is not
-                    part = 0.5 * 0.5 ** (-overlap / (30 * SECOND_NS)) * min(1.0, (ends_ns - one.begin_ns) / AFTERMATH_NS)
+                    part = (
+                        0.5 * 0.5 ** (-overlap / (30 * SECOND_NS)) * min(1.0, (ends_ns - one.begin_ns) / AFTERMATH_NS)
+                    )
                 else:
                     part = max(0.05, min(1.0, overlap / (end_ns - begin_ns))) if end_ns > begin_ns else 1.0
                 concerns = any(name.startswith(tuple(actors)) or "*" in name for name in one.whom) if actors else True
@@ -339,7 +341,7 @@ class Blame:
             uses = used.get(pod.uid, 0) if used else self.uses(pod, resource, time_ns)
             wants = pod.requests.get("memory" if resource == "memory" else "ephemeral-storage", 0)
             beyond = uses - wants if resource in ("memory", "disk") else uses
-            act = self.owners.template(pod.uid)
+            act = self.owners.usage(pod.uid) if beyond > 0 else None
             if beyond > 0 and act is not None:
                 weights[id(act)] = (weights.get(id(act), (0.0, act))[0] + beyond, act)
         since_ns = self._pressed_since(node, time_ns)

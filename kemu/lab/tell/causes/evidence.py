@@ -53,7 +53,23 @@ _KEPT = kinds(
     NodeTainted, OomKilled, PodEvicting, PressureChanged, RequestRefused, RequestThrottled, UserActed, UserRefused,
 )  # fmt: skip
 _PASSED_OVER = frozenset(
-    ["leases", "events", "endpoints", "endpointslices", "controllerrevisions", "csinodes", "serviceaccounts", "flowschemas", "volumeattachments", "prioritylevelconfigurations", "apiservices", "certificatesigningrequests", "resourceslices", "componentstatuses", "pods"]
+    [
+        "leases",
+        "events",
+        "endpoints",
+        "endpointslices",
+        "controllerrevisions",
+        "csinodes",
+        "serviceaccounts",
+        "flowschemas",
+        "volumeattachments",
+        "prioritylevelconfigurations",
+        "apiservices",
+        "certificatesigningrequests",
+        "resourceslices",
+        "componentstatuses",
+        "pods",
+    ]
 )
 """Resources whose objects the cluster writes by itself."""
 SLOW_NS = 1_000_000_000

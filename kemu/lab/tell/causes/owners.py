@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kemu.emulated.kubelet.usage.usages import USAGE
 from kemu.emulated.objects import meta, resources
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.tell import happenings
@@ -68,6 +69,19 @@ class Owners:
         if key not in self._templates:
             self._templates[key] = self._template(top, pod)
         return self._templates[key]
+
+    def usage(self, uid: str) -> Act | None:
+        """The act since which the pods of its workload ask for and use what they do, whatever else was changed later."""
+        act = self.template(uid)
+        if act is None or act.message is None or "template" not in act.message.spec.DESCRIPTOR.fields_by_name:
+            return act
+        for other in reversed(self._acts.of.get((act.kind, act.name), ())):
+            if other.time_ns >= act.time_ns or other.message is None or other.what == DELETED:
+                continue
+            if _uses(other.message.spec.template) != _uses(act.message.spec.template):
+                break
+            act = other
+        return act
 
     def _template(self, top: Top, pod: PodHistory) -> Act | None:
         when_ns = pod.created_ns
@@ -134,6 +148,11 @@ class Owners:
         """Of its workload by a client, before that time."""
         found = [act for act in self._acts.of.get(self.top(uid), ()) if act.what == DELETED and act.time_ns <= time_ns]
         return found[-1] if found else None
+
+
+def _uses(template: Any) -> tuple[str, list[Any]]:
+    containers = [*template.spec.initContainers, *template.spec.containers]
+    return template.metadata.annotations.get(USAGE, ""), [one.resources for one in containers]
 
 
 def _same(one: Any, other: Any) -> bool:

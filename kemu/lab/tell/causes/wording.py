@@ -19,7 +19,7 @@ RANKS = {
     for number, kind in enumerate(
         ["large", "demand", "removed", "tainted", "cordoned", "slow", "throttled", "refused", "memory", "disk", "inodes", "pids", "unready", "pressure", "killed", "restarts", "failed", "rejected", "evicted", "preempted", "deleted", "budget", "pulling", "drain", "missing", "late", "unready_pod", "waiting"]
     )
-} # fmt: skip
+}  # fmt: skip
 """Causes before effects."""
 
 _LINKS: dict[str, tuple[str, str, str]] = {
