@@ -15,7 +15,10 @@ from typing import Any
 import yaml
 
 Object = dict[str, Any]
-NAMES = "atlas birch cedar delta ember flint grove heron iris jade kite lotus maple nova onyx pearl quartz reed".split()
+NAMES = [
+    "atlas", "birch", "cedar", "delta", "ember", "flint", "grove", "heron", "iris", "jade", "kite", "lotus", "maple",
+    "nova", "onyx", "pearl", "quartz", "reed",
+]  # fmt: skip
 
 
 @dataclass
@@ -41,19 +44,21 @@ class Incident:
 class Cluster:
     """A cluster with what usually goes on in it."""
 
-    def __init__(self, seed: int, kind: str) -> None:
+    def __init__(self, seed: int, kind: str, size: tuple[int, int]) -> None:
         self.random = rng = random.Random(f"{kind}-{seed}")
         self.names = rng.sample(NAMES, len(NAMES))
         self.cpu, self.memory_gi = rng.choice([(4, 16), (8, 32), (16, 64)])
         self.zones = rng.choice([2, 3])
-        per_zone = rng.randint(20, 45) // self.zones
+        per_zone = rng.randint(*size) // self.zones
         self.count = per_zone * self.zones
+        self.kubelet = {"kubelet": {"evictionHard": {"memory.available": "10%"}}} if rng.random() < 0.5 else {}
         self.nodes: list[Object] = [
             {
                 "namePrefix": f"{'abc'[zone]}-node-",
                 "count": per_zone,
                 "labels": {"topology.kubernetes.io/zone": f"zone-{'abc'[zone]}"},
                 "allocatable": {"cpu": str(self.cpu), "memory": f"{self.memory_gi}Gi", "pods": "110"},
+                **self.kubelet,
             }
             for zone in range(self.zones)
         ]
@@ -76,7 +81,10 @@ class Cluster:
                 "apiVersion": "apps/v1",
                 "kind": "DaemonSet",
                 "metadata": {"name": agent},
-                "spec": {"selector": {"matchLabels": {"app": agent}}, "template": self.template(agent, "50m", "64Mi", "40Mi")},
+                "spec": {
+                    "selector": {"matchLabels": {"app": agent}},
+                    "template": self.template(agent, "50m", "64Mi", "40Mi"),
+                },
             }
         )
         self.decoys()
@@ -86,7 +94,9 @@ class Cluster:
         replicas = rng.randint(6, max(8, self.count // 2))
         memory = rng.choice([512, 1024, 2048])
         priority = rng.choice(["vital", "usual", "usual", "spare"])
-        self.deployment(name, replicas, f"{rng.choice([250, 500, 750])}m", f"{memory}Mi", f"{memory * 3 // 4}Mi", priority)
+        self.deployment(
+            name, replicas, f"{rng.choice([250, 500, 750])}m", f"{memory}Mi", f"{memory * 3 // 4}Mi", priority
+        )
         self.victims.append(name)
         if rng.random() < 0.6:
             self.budget(name, rng.choice(["25%", "50%"]))
@@ -111,7 +121,9 @@ class Cluster:
             "spec": spec,
         }
 
-    def deployment(self, name: str, replicas: int, cpu: str, memory: str, used: str, priority: str = "", **more: Any) -> Object:
+    def deployment(
+        self, name: str, replicas: int, cpu: str, memory: str, used: str, priority: str = "", **more: Any
+    ) -> Object:
         made = {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -133,16 +145,46 @@ class Cluster:
             what = rng.choice(["rollout", "fault", "delete", "config", "scale"])
             name = rng.choice(self.victims)
             if what == "rollout":
-                self.event(at, patch={"kind": "Deployment", "name": name, "strategic": {"spec": {"template": {"metadata": {"annotations": {"version": f"v{at}"}}}}}})
+                self.event(
+                    at,
+                    patch={
+                        "kind": "Deployment",
+                        "name": name,
+                        "strategic": {"spec": {"template": {"metadata": {"annotations": {"version": f"v{at}"}}}}},
+                    },
+                )
             elif what == "fault":
-                zone, node = rng.randrange(self.zones), rng.randint(1, 5)
-                self.chaos.append({"id": f"hiccup-{len(self.chaos)}", "at": f"{at}s", "for": "3s", "crash": {"actor": f"kubelet/{'abc'[zone]}-node-{node}"}})
+                zone, node = rng.randrange(self.zones), rng.randint(1, min(5, self.count // self.zones))
+                self.chaos.append(
+                    {
+                        "id": f"hiccup-{len(self.chaos)}",
+                        "at": f"{at}s",
+                        "for": "3s",
+                        "crash": {"actor": f"kubelet/{'abc'[zone]}-node-{node}"},
+                    }
+                )
             elif what == "delete":
                 self.event(at, delete={"kind": "ConfigMap", "name": "kube-root-ca.crt"})
             elif what == "config":
-                self.event(at, create={"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"settings-{at}"}, "data": {"level": "info"}})
+                self.event(
+                    at,
+                    create={
+                        "apiVersion": "v1",
+                        "kind": "ConfigMap",
+                        "metadata": {"name": f"settings-{at}"},
+                        "data": {"level": "info"},
+                    },
+                )
             else:
-                self.event(at, create={"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"probe-{at}"}, "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "100m"}}}]}})
+                self.event(
+                    at,
+                    create={
+                        "apiVersion": "v1",
+                        "kind": "Pod",
+                        "metadata": {"name": f"probe-{at}"},
+                        "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "100m"}}}]},
+                    },
+                )
 
     def event(self, at: float, **what: Any) -> Object:
         made = {"at": f"{at}s", **what}
@@ -156,7 +198,11 @@ class Cluster:
         return self.random.choice(self.victims)
 
     def replicas(self, name: str) -> int:
-        return next(int(one["spec"]["replicas"]) for one in self.manifests if one["metadata"]["name"] == name and one["kind"] == "Deployment")
+        return next(
+            int(one["spec"]["replicas"])
+            for one in self.manifests
+            if one["metadata"]["name"] == name and one["kind"] == "Deployment"
+        )
 
     def bind(self, name: str) -> None:
         """A cluster in which there is always something to schedule: a pod every few seconds, each short."""
@@ -165,7 +211,12 @@ class Cluster:
                 "name": name,
                 "start": "20s",
                 "arrivals": {"every": "5s"},
-                "pods": {"spec": {"priorityClassName": "usual", "containers": [{"name": "main", "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}}}]}},
+                "pods": {
+                    "spec": {
+                        "priorityClassName": "usual",
+                        "containers": [{"name": "main", "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}}}],
+                    }
+                },
                 "life": {"runSeconds": 40},
             }
         )
@@ -192,7 +243,15 @@ Blame = list[Any]
 
 
 def _template(**annotations: str) -> Object:
-    return {"spec": {"template": {"metadata": {"annotations": {f"kemu.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}}}}}
+    return {
+        "spec": {
+            "template": {
+                "metadata": {
+                    "annotations": {f"kemu.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}
+                }
+            }
+        }
+    }
 
 
 def _container(resources: Object) -> Object:
@@ -204,11 +263,26 @@ def bad_rollout(c: Cluster) -> Blame:
 
 
 def bad_image(c: Cluster) -> Blame:
-    return [c.patch(c.victim(), {"spec": {"template": {"metadata": {"annotations": {"kemu.dev/image-pull-error": "manifest unknown"}}, "spec": {"containers": [{"name": "main", "image": "registry.example/web:v2"}]}}}})]
+    return [
+        c.patch(
+            c.victim(),
+            {
+                "spec": {
+                    "template": {
+                        "metadata": {"annotations": {"kemu.dev/image-pull-error": "manifest unknown"}},
+                        "spec": {"containers": [{"name": "main", "image": "registry.example/web:v2"}]},
+                    }
+                }
+            },
+        )
+    ]
 
 
 def bad_probe(c: Cluster) -> Blame:
-    return [c.patch(c.victim(), _template(probes="main: {readiness: {failsFrom: 0s}}") | {}, "Deployment")]
+    spec = _template(probes="main: {readiness: {failsFrom: 0s}}")
+    probe = {"httpGet": {"path": "/", "port": 80}, "periodSeconds": 5}
+    spec["spec"]["template"]["spec"] = {"containers": [{"name": "main", "readinessProbe": probe}]}
+    return [c.patch(c.victim(), spec)]
 
 
 def _ramp(to: str, over: int) -> str:
@@ -235,23 +309,44 @@ def wrong_request(c: Cluster) -> Blame:
 
 def wrong_request_from_the_start(c: Cluster) -> Blame:
     name = c.names.pop()
-    memory = int(c.memory_gi * 1024 * 0.6)
+    memory = int(c.memory_gi * 1024 * 0.85)
     c.deployment(name, c.count, "100m", "64Mi", "40Mi", "usual")
-    c.manifests[-1]["spec"]["template"]["metadata"]["annotations"]["kemu.dev/usage"] = f"memory: {{ramp: {{from: 40Mi, to: {memory}Mi, over: {c.at}s}}}}"
-    c.deployment(other := c.names.pop(), c.count, "100m", f"{memory // 2}Mi", f"{memory // 2}Mi", "spare")
+    c.manifests[-1]["spec"]["template"]["metadata"]["annotations"]["kemu.dev/usage"] = (
+        f"memory: {{ramp: {{from: 40Mi, to: {memory}Mi, over: {c.at}s}}}}"
+    )
+    c.deployment(other := c.names.pop(), c.count, "100m", f"{memory // 4}Mi", f"{memory // 4}Mi", "spare")
     c.victims.append(other)
     return [f"Deployment {name}"]
 
 
 def lost_zone(c: Cluster) -> Blame:
-    c.chaos.append({"id": "outage", "at": f"{c.at}s", "for": f"{c.duration}s", **c.random.choice([{"crash": {"zone": "zone-a"}}, {"partition": {"zone": "zone-a"}}])})
+    c.chaos.append(
+        {
+            "id": "outage",
+            "at": f"{c.at}s",
+            "for": f"{c.duration}s",
+            **c.random.choice([{"crash": {"zone": "zone-a"}}, {"partition": {"zone": "zone-a"}}]),
+        }
+    )
     return ["outage"]
 
 
 def greedy_tenant(c: Cluster) -> Blame:
     name = c.names.pop()
     if c.random.random() < 0.5:
-        c.workloads.append({"name": name, "start": f"{c.at}s", "arrivals": {"count": c.count * c.cpu}, "pods": {"spec": {"priorityClassName": "usual", "containers": [{"name": "main", "resources": {"requests": {"cpu": "1", "memory": "512Mi"}}}]}}})
+        c.workloads.append(
+            {
+                "name": name,
+                "start": f"{c.at}s",
+                "arrivals": {"count": c.count * c.cpu},
+                "pods": {
+                    "spec": {
+                        "priorityClassName": "usual",
+                        "containers": [{"name": "main", "resources": {"requests": {"cpu": "1", "memory": "512Mi"}}}],
+                    }
+                },
+            }
+        )
         c.bind(c.names.pop())
         return [[f"workload {name}"]]
     made = c.deployment(name, c.count * c.cpu, "1", "512Mi", "256Mi", "usual")
@@ -268,7 +363,7 @@ def scaled_up(c: Cluster) -> Blame:
 
 def priority_misuse(c: Cluster) -> Blame:
     name = c.names.pop()
-    made = c.deployment(name, c.count * c.cpu // 2, "1500m", "512Mi", "256Mi", "vital")
+    made = c.deployment(name, c.count * c.cpu, "1500m", "512Mi", "256Mi", "vital")
     c.manifests.remove(made)
     return [c.event(c.at, create=made)]
 
@@ -277,39 +372,62 @@ def budget_that_allows_nothing(c: Cluster) -> Blame:
     name = c.names.pop()
     c.deployment(name, c.count, "200m", "256Mi", "128Mi", "usual")
     c.budget(name, c.count, "minAvailable")
-    drains = [c.event(c.at + 20 * number, drain={"node": f"a-node-{number + 1}", "ignoreDaemonSets": True}) for number in range(4)]
+    drains = [
+        c.event(c.at + 20 * number, drain={"node": f"a-node-{number + 1}", "ignoreDaemonSets": True})
+        for number in range(4)
+    ]
     del drains
     return [f"PodDisruptionBudget {name}"]
 
 
 def full_disk_of_nodes(c: Cluster) -> Blame:
-    usage = "memory: 100Mi\nlogs: {ramp: {from: 10Mi, to: 120Gi, over: 200s}}"
+    usage = "memory: 100Mi\nlogs: {ramp: {from: 10Mi, to: 108Gi, over: 200s}}"
     return [c.patch(c.victim(), _template(usage=usage))]
 
 
 def full_disk_of_the_store(c: Cluster) -> Blame:
     c.bind(c.names.pop())
-    c.chaos.append({"id": "full", "at": f"{c.at}s", "for": f"{c.random.randint(100, 300)}s", "diskFull": {"actor": "store"}})
+    c.chaos.append(
+        {"id": "full", "at": f"{c.at}s", "for": f"{c.random.randint(100, 300)}s", "diskFull": {"actor": "store"}}
+    )
     return ["full"]
 
 
 def slow_api_server(c: Cluster) -> Blame:
     c.bind(c.names.pop())
     seconds = c.random.randint(3, 8)
-    fault = c.random.choice([{"delay": {"from": "apiserver/*", "to": "*", "by": f"{seconds}s"}}, {"slowDisk": {"actor": "store", "fsync": f"{seconds}s"}}, {"pause": {"actor": "apiserver/0"}}])
+    fault = c.random.choice(
+        [
+            {"delay": {"from": "apiserver/*", "to": "*", "by": f"{seconds}s"}},
+            {"slowDisk": {"actor": "store", "fsync": f"{seconds}s"}},
+            {"pause": {"actor": "apiserver/0"}},
+        ]
+    )
     c.chaos.append({"id": "slow", "at": f"{c.at}s", "for": "200s", **fault})
     return ["slow"]
 
 
 def scheduler_killed(c: Cluster) -> Blame:
     c.bind(c.names.pop())
-    c.chaos.append({"id": "kill", "at": f"{c.at}s", "for": f"{c.random.randint(150, 400)}s", "crash": {"actor": "scheduler/default-scheduler/0"}})
+    c.chaos.append(
+        {
+            "id": "kill",
+            "at": f"{c.at}s",
+            "for": f"{c.random.randint(150, 400)}s",
+            "crash": {"actor": "scheduler/default-scheduler/0"},
+        }
+    )
     return ["kill"]
 
 
 def low_quota(c: Cluster) -> Blame:
     name = c.victim()
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "limits"}, "spec": {"hard": {"pods": "5"}}}
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "limits"},
+        "spec": {"hard": {"pods": "5"}},
+    }
     made = c.event(c.at, create=quota)
     c.patch(name, {"spec": {"template": {"metadata": {"annotations": {"version": "next"}}}}}, at=c.at + 30)
     c.bind(c.names.pop())
@@ -323,11 +441,25 @@ def admission_outage(c: Cluster) -> Blame:
         "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": name},
         "spec": {
-            "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]},
-            "validations": [{"expression": "has(object.metadata.labels) && 'team' in object.metadata.labels", "message": "a team is needed"}],
+            "matchConstraints": {
+                "resourceRules": [
+                    {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+                ]
+            },
+            "validations": [
+                {
+                    "expression": "has(object.metadata.labels) && 'team' in object.metadata.labels",
+                    "message": "a team is needed",
+                }
+            ],
         },
     }
-    binding = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}}
+    binding = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
     first = c.event(c.at, create=policy)
     second = c.event(c.at, create=binding)
     c.bind(c.names.pop())
@@ -336,23 +468,54 @@ def admission_outage(c: Cluster) -> Blame:
 
 
 def tainted_nodes(c: Cluster) -> Blame:
-    made = [c.event(c.at, taint={"node": f"{'abc'[zone]}-node-{number + 1}", "key": "maintenance", "value": "yes", "effect": "NoExecute"}) for zone in range(c.zones) for number in range(c.count // c.zones - 2)]
+    made = [
+        c.event(
+            c.at,
+            taint={
+                "node": f"{'abc'[zone]}-node-{number + 1}",
+                "key": "maintenance",
+                "value": "yes",
+                "effect": "NoExecute",
+            },
+        )
+        for zone in range(c.zones)
+        for number in range(c.count // c.zones - 2)
+    ]
     return [made]
 
 
 def drained_zone(c: Cluster) -> Blame:
-    made = c.event(c.at, drain={"selector": "topology.kubernetes.io/zone=zone-a", "atOnce": 10, "ignoreDaemonSets": True})
+    made = c.event(
+        c.at, drain={"selector": "topology.kubernetes.io/zone=zone-a", "atOnce": 10, "ignoreDaemonSets": True}
+    )
     c.bind(c.names.pop())
     for name in c.victims:
-        next(one for one in c.manifests if one["metadata"]["name"] == name)["spec"]["template"]["spec"].setdefault("nodeSelector", {"topology.kubernetes.io/zone": "zone-a"})
+        next(one for one in c.manifests if one["metadata"]["name"] == name)["spec"]["template"]["spec"].setdefault(
+            "nodeSelector", {"topology.kubernetes.io/zone": "zone-a"}
+        )
     return [made]
 
 
 def tight_spread(c: Cluster) -> Blame:
     name = c.victim()
-    rule = {"labelSelector": {"matchLabels": {"app": name}}, "topologyKey": c.random.choice(["topology.kubernetes.io/zone", "kubernetes.io/hostname"])}
-    more = c.count * 2 if rule["topologyKey"].startswith("kubernetes") else 12
-    return [c.patch(name, {"spec": {"replicas": more, "template": {"spec": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}}}}})]
+    key = c.random.choice(["topology.kubernetes.io/zone", "kubernetes.io/hostname"])
+    rule = {"labelSelector": {"matchLabels": {"app": name}}, "topologyKey": key}
+    more = c.count * 2 if key.startswith("kubernetes") else 12
+    return [
+        c.patch(
+            name,
+            {
+                "spec": {
+                    "replicas": more,
+                    "template": {
+                        "spec": {
+                            "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}
+                        }
+                    },
+                }
+            },
+        )
+    ]
 
 
 def wrong_selector(c: Cluster) -> Blame:
@@ -363,7 +526,13 @@ def nodes_removed(c: Cluster) -> Blame:
     c.bind(c.names.pop())
     c.deployment(name := c.names.pop(), c.count * 2, f"{c.cpu * 300}m", "256Mi", "128Mi", "usual")
     c.victims.append(name)
-    return [[c.event(c.at, removeNode={"node": f"{'abc'[zone]}-node-{number + 1}"}) for zone in range(c.zones) for number in range(c.count // c.zones // 2)]]
+    return [
+        [
+            c.event(c.at, removeNode={"node": f"{'abc'[zone]}-node-{number + 1}"})
+            for zone in range(c.zones)
+            for number in range(c.count // c.zones // 2)
+        ]
+    ]
 
 
 def dead_controller(c: Cluster) -> Blame:
@@ -400,10 +569,10 @@ OTHERS: tuple[Callable[[Cluster], Blame], ...] = (
 ALL = NAMED + OTHERS
 
 
-def incident(seed: int, kind: str = "") -> Incident:
-    """The kind follows from the seed unless it is given."""
+def incident(seed: int, kind: str = "", size: tuple[int, int] = (20, 60)) -> Incident:
+    """The kind follows from the seed unless it is given. ``size``: least and greatest number of nodes."""
     make = next((one for one in ALL if one.__name__ == kind), ALL[seed % len(ALL)])
-    cluster = Cluster(seed, make.__name__)
+    cluster = Cluster(seed, make.__name__, size)
     found = make(cluster)
     name = f"incident-{seed}"
     scenario = cluster.scenario(name)

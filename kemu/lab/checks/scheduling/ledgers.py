@@ -7,6 +7,7 @@ evictions with it; counters, expectations and reports read it.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -123,6 +124,10 @@ class _Budget:
     selector: selectors.LabelSelector
     members: dict[str, bool] = field(default_factory=dict)
     """By key in the store: whether the pod is healthy."""
+    owners: dict[str, scales.Owner | None] = field(default_factory=dict)
+    """Controllers of the members, by key."""
+    owned: Counter[scales.Owner | None] = field(default_factory=Counter)
+    """How many members each has: a budget with thousands of them is asked at each of their changes."""
     healthy: int = 0
     """How many of them are."""
     is_unmanaged: bool = False
@@ -144,13 +149,25 @@ class _Budget:
     surplus: int = 0
     """Healthy pods that its status counted although they had been lost, a short time before."""
 
-    def put(self, key: str, *, healthy: bool) -> None:
-        self.healthy += healthy - self.members.get(key, False)
+    def put(self, key: str, pod: _Pod) -> None:
+        self.healthy += pod.healthy - self.members.get(key, False)
         self.most = max(self.most, self.healthy)
-        self.members[key] = healthy
+        if key not in self.members or self.owners[key] != pod.owner:
+            self._disown(key)
+            self.owners[key] = pod.owner
+            self.owned[pod.owner] += 1
+        self.members[key] = pod.healthy
 
     def drop(self, key: str) -> None:
+        self._disown(key)
         self.healthy -= self.members.pop(key, False)
+
+    def _disown(self, key: str) -> None:
+        if key in self.members:
+            owner = self.owners.pop(key)
+            self.owned[owner] -= 1
+            if not self.owned[owner]:
+                del self.owned[owner]
 
     def written(self, time_ns: int, shown_ns: int, status: policy_v1_pb2.PodDisruptionBudgetStatus) -> None:
         """By the disruption controller, from what it had seen of the store."""
@@ -251,7 +268,7 @@ class Ledger:
             if after is None or not _selects(budget, after):
                 budget.drop(change.key)
             else:
-                budget.put(change.key, healthy=after.healthy)
+                budget.put(change.key, after)
             if was and is_lost and evicted is None:
                 budget.lost_ns.append(change.time_ns)
             if was != (change.key in budget.members):
@@ -323,7 +340,7 @@ class Ledger:
             renewed = _Budget(found.metadata.name, found.metadata.namespace, found.spec, selector)
             for key, pod in self._pods.items():
                 if _selects(renewed, pod):
-                    renewed.put(key, healthy=pod.healthy)
+                    renewed.put(key, pod)
             if budget is not None:
                 renewed.wanted, renewed.lost_ns = budget.wanted, budget.lost_ns
                 renewed.written_ns, renewed.shown_ns = budget.written_ns, budget.shown_ns
@@ -359,7 +376,7 @@ class Ledger:
         spec = budget.spec
         if not scales.is_share(spec):
             return int(spec.minAvailable.intVal)
-        expected = self._scales.expected(self._pods[key].owner for key in budget.members if key in self._pods)
+        expected = self._scales.expected(budget.owned)
         budget.is_unmanaged = expected == 0
         return scales.desired(spec, expected)
 

@@ -13,9 +13,10 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import meta, resources
-from kemu.emulated.objects.amounts import quantities
 from kemu.lab.checks.history import custom_objects
 from kemu.lab.tell.causes.evidence import Evidence, Version
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.runlog.events import Autoscaled, DrainStepped, MachineOff, NodeTainted, UserActed
 from kemu.runtime.words import short
 
@@ -46,6 +47,8 @@ class Act:
     """Further objects to which the same was done at once."""
     index: int | None = None
     """The place of its event in the scenario."""
+    indexes: list[int] = field(default_factory=list)
+    """Of the events of what was done besides."""
 
     @property
     def is_template(self) -> bool:
@@ -64,7 +67,8 @@ class Acts:
         self.of: dict[tuple[str, str], list[Act]] = defaultdict(list)
         """By kind and name, in their order."""
         self._scaled = {
-            (event.autoscaler.partition("/")[0], time_ns // SECOND_NS) for time_ns, _, event in evidence.events[Autoscaled]
+            (event.autoscaler.partition("/")[0], time_ns // SECOND_NS)
+            for time_ns, _, event in evidence.events[Autoscaled]
         }
         self._tainted = {(event.node, time_ns) for time_ns, _, event in evidence.events[NodeTainted]}
         for key, versions in evidence.versions.items():
@@ -135,20 +139,23 @@ class Acts:
                         yield Act(kind, name, time_ns, CHANGED, fields, after)
             before = after
 
-    def _is_autoscaled(self, message: Any, time_ns: int) -> bool:
+    def _is_autoscaled(self, message: KubernetesObject, time_ns: int) -> bool:
         namespace, second = message.metadata.namespace, time_ns // SECOND_NS
         return any((namespace, second + step) in self._scaled for step in (-1, 0, 1))
 
     def _by_clients(
-        self, name: str, time_ns: int, before: Any, after: Any, fields: dict[str, tuple[str, str]]
+        self,
+        name: str,
+        time_ns: int,
+        before: core_v1_pb2.Node,
+        after: core_v1_pb2.Node,
+        fields: dict[str, tuple[str, str]],
     ) -> dict[str, tuple[str, str]]:
         """What controllers do to nodes is taints of their own; pods' CIDRs and provider's ids are nobody's act."""
         was, now = _taints(before), _taints(after)
         kept = {path: change for path, change in fields.items() if path.startswith(("spec.unschedulable", "labels"))}
         own = {
-            key: effect
-            for key, effect in now.items()
-            if was.get(key) != effect and not key.startswith(_BUILT_IN)
+            key: effect for key, effect in now.items() if was.get(key) != effect and not key.startswith(_BUILT_IN)
         } | {key: "" for key in was if key not in now and not key.startswith(_BUILT_IN)}
         for key, effect in own.items():
             kept[f"taint {key}"] = (was.get(key, ""), effect)
@@ -196,6 +203,8 @@ class Acts:
             if first is not None and (same_event or act.time_ns - last[key] <= TOGETHER_NS):
                 if act.name != first.name and act.name not in first.also:
                     first.also.append(act.name)
+                if act.index is not None and act.index != first.index:
+                    first.indexes.append(act.index)
                 own = self.of["Node", act.name]
                 own[own.index(act)] = first
             else:
@@ -213,10 +222,14 @@ def _may_be(what: str, act: Act) -> bool:
 
 def _is_usual(kind: str, name: str) -> bool:
     """What every cluster has."""
-    return name.startswith("system-") or name.endswith("kube-root-ca.crt") or (kind == "Namespace" and (name.startswith("kube-") or name == "default"))
+    return (
+        name.startswith("system-")
+        or name.endswith("kube-root-ca.crt")
+        or (kind == "Namespace" and (name.startswith("kube-") or name == "default"))
+    )
 
 
-def _taints(node: Any) -> dict[str, str]:
+def _taints(node: core_v1_pb2.Node) -> dict[str, str]:
     return {taint.key: taint.effect for taint in node.spec.taints}
 
 
@@ -230,7 +243,7 @@ def differences(before: Message, after: Message) -> dict[str, tuple[str, str]]:
         name = descriptor.name
         if name in ("status", "metadata"):
             continue
-        _differ(name, descriptor, before, after, found)
+        _differ(name, name, before, after, found)
     was, now = before.metadata.labels, after.metadata.labels  # type: ignore[attr-defined]
     for label in sorted({*was, *now}):
         if was.get(label) != now.get(label):
@@ -238,8 +251,8 @@ def differences(before: Message, after: Message) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _differ(path: str, descriptor: Any, before: Message, after: Message, found: dict[str, tuple[str, str]]) -> None:
-    name = descriptor.name
+def _differ(path: str, name: str, before: Message, after: Message, found: dict[str, tuple[str, str]]) -> None:
+    descriptor = after.DESCRIPTOR.fields_by_name[name]
     one, other = getattr(before, name), getattr(after, name)
     if one == other:
         return
@@ -258,15 +271,15 @@ def _differ(path: str, descriptor: Any, before: Message, after: Message, found: 
                 if was != now and hasattr(now, "DESCRIPTOR"):
                     named = getattr(now, "name", "") or str(index)
                     for part in now.DESCRIPTOR.fields:
-                        _differ(f"{path}[{named}].{part.name}", part, was, now, found)
+                        _differ(f"{path}[{named}].{part.name}", part.name, was, now, found)
                 elif was != now:
                     found[f"{path}[{index}]"] = said(was), said(now)
     else:
         for part in other.DESCRIPTOR.fields:
-            _differ(f"{path}.{part.name}", part, one, other, found)
+            _differ(f"{path}.{part.name}", part.name, one, other, found)
 
 
-def said(value: Any) -> str:
+def said(value: object) -> str:
     """A value as people write it."""
     if isinstance(value, Message):
         text = getattr(value, "string", None)
@@ -281,7 +294,7 @@ def said(value: Any) -> str:
 def amount(resource: str, value: float) -> str:
     """``8.4 GiB``, ``2.5 CPUs``, ``3 nvidia.com/gpu``"""
     if resource == "cpu":
-        return f"{quantities.format_milli(round(value))} CPU"
+        return f"{value / 1000:g} CPU{'s' if value != 1000 else ''}"
     if resource in ("memory", "ephemeral-storage", "disk"):
         return size(value)
     return f"{value:g} {resource}"

@@ -16,9 +16,10 @@ import yaml
 
 from kemu.emulated.kubelet.usage import usages
 from kemu.lab.checks.history.facts import Fact, Fault, PodHistory
-from kemu.lab.tell.causes.acts import CREATED, DELETED, SECOND_NS, Act, Acts
+from kemu.lab.tell.causes.acts import DELETED, SECOND_NS, Act, Acts
 from kemu.lab.tell.causes.evidence import Evidence
 from kemu.lab.tell.causes.owners import Owners, Top
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import PodEvicting, PressureChanged, refusing_quota
 from kemu.runtime.words import short
 
@@ -28,6 +29,10 @@ DEEPEST = 8
 """Steps from a symptom to its root."""
 NEAR_NS = 120 * SECOND_NS
 """An act may be to blame for what begins within this time, where nothing else is."""
+CALM_NS = 30 * SECOND_NS
+"""So long before the first pod found no room, all was well."""
+AFTERMATH_NS = 60 * SECOND_NS
+"""So long after its end a fault may be to blame, the longer it was the more."""
 SAMPLE = 8
 """So many of the nodes that are alike are looked at."""
 
@@ -67,7 +72,7 @@ def with_step(found: Iterable[Blamed], *steps: Step) -> list[Blamed]:
 
 def shared(parts: Iterable[tuple[float, Sequence[Blamed]]]) -> list[Blamed]:
     """Several reasons by their weights."""
-    known = [(weight, found) for weight, found in parts if weight > 0]
+    known = [(weight, found) for weight, found in parts if weight > 0 and found]
     total = sum(weight for weight, _ in known)
     return [Blamed(one.cause, one.share * weight / total, one.path) for weight, found in known for one in found]
 
@@ -92,6 +97,11 @@ class Blame:
                 self.end_ns,
             )
         )
+        self._short_ns = min(
+            (fact.time_ns for pod in history.pods.values() for fact in pod.facts if fact.what == "unschedulable"),
+            default=self.end_ns,
+        )
+        """When there was no room for the first time."""
         self._usages: dict[str, usages.Usage | None] = {}
 
     # --- time ---------------------------------------------------------------------------------------------------------
@@ -101,16 +111,24 @@ class Blame:
         weights: list[tuple[float, list[Blamed]]] = []
         for one in self.struck:
             ends_ns = self.end_ns if one.end_ns is None else one.end_ns
-            if one.begin_ns <= end_ns and ends_ns + 5 * SECOND_NS >= begin_ns:
+            if one.begin_ns <= end_ns and ends_ns + AFTERMATH_NS >= begin_ns:
                 overlap = min(end_ns, ends_ns) - max(begin_ns, one.begin_ns)
-                part = max(0.05, min(1.0, overlap / max(end_ns - begin_ns, 1)))
+                if overlap < 0:  # it is over; what it has held up is not
+                    part = (
+                        0.5 * 0.5 ** (-overlap / (30 * SECOND_NS)) * min(1.0, (ends_ns - one.begin_ns) / AFTERMATH_NS)
+                    )
+                else:
+                    part = max(0.05, min(1.0, overlap / (end_ns - begin_ns))) if end_ns > begin_ns else 1.0
                 concerns = any(name.startswith(tuple(actors)) or "*" in name for name in one.whom) if actors else True
                 weights.append((part * (1.0 if concerns else 0.1), [Blamed(one, 1.0)]))
-        if weights and max(weight for weight, _ in weights) > 0.2:
-            return shared(weights)
-        for act in self.acts.all():
-            if 0 < act.time_ns <= begin_ns and begin_ns - act.time_ns < NEAR_NS:
-                weights.append((0.3 * 0.5 ** ((begin_ns - act.time_ns) / (30 * SECOND_NS)), [Blamed(act, 1.0)]))
+        surest = max((weight for weight, _ in weights), default=0.0)
+        if surest > 0.2:
+            return [Blamed(one.cause, one.share * max(surest, 0.5), one.path) for one in shared(weights)]
+        weights += [
+            (0.3 * 0.5 ** ((begin_ns - act.time_ns) / (30 * SECOND_NS)), [Blamed(act, 1.0)])
+            for act in self.acts.all()
+            if 0 < act.time_ns <= begin_ns and begin_ns - act.time_ns < NEAR_NS
+        ]
         sure = min(1.0, sum(weight for weight, _ in weights))
         return [Blamed(one.cause, one.share * sure, one.path) for one in shared(weights)]
 
@@ -168,15 +186,17 @@ class Blame:
         by = self.history.pod(fact.by)
         if by is None:
             return with_step(self.meanwhile(fact.time_ns, fact.time_ns), step)
-        return with_step(self.exists(by, depth + 1), step)
+        said = [one for one in by.facts if one.what == "unschedulable" and one.time_ns <= fact.time_ns]
+        # It takes the room that somebody else has taken before.
+        found = self._of_message(by, said[-1]) if said else []
+        return with_step(found or self.exists(by, depth + 1), step)
 
     def rejected(self, pod: PodHistory, fact: Fact) -> list[Blamed]:
         step = Step("rejected", pod.uid, fact.time_ns)
         text = f"{fact.reason} {fact.message}"
         if "NodeShutdown" in text:
             return with_step(self.lost_node(fact.node, fact.time_ns), step)
-        for word, signal in (("memory", "memory.available"), ("MemoryPressure", "memory.available"),
-                             ("DiskPressure", "nodefs.available"), ("ephemeral", "nodefs.available"), ("PIDPressure", "pid.available")):  # fmt: skip
+        for word, signal in _REJECTING:
             if word in text and "OutOf" not in text:
                 return with_step(self.pressure(fact.node, fact.time_ns, signal), step)
         if "OutOf" in text:
@@ -292,7 +312,15 @@ class Blame:
 
     def pressure(self, node: str, time_ns: int, signal: str) -> list[Blamed]:
         """Who uses what a node runs short of. What was found for a time counts for the minute after it."""
-        resource = "memory" if "memory" in signal else "pids" if "pid" in signal else "inodes" if "inodes" in signal else "disk"
+        resource = (
+            "memory"
+            if "memory" in signal
+            else "pids"
+            if "pid" in signal
+            else "inodes"
+            if "inodes" in signal
+            else "disk"
+        )
         known = self._pressures.setdefault((node, resource), [])
         for when_ns, found in known:
             if 0 <= time_ns - when_ns <= 60 * SECOND_NS:
@@ -315,11 +343,15 @@ class Blame:
             uses = used.get(pod.uid, 0) if used else self.uses(pod, resource, time_ns)
             wants = pod.requests.get("memory" if resource == "memory" else "ephemeral-storage", 0)
             beyond = uses - wants if resource in ("memory", "disk") else uses
-            act = self.owners.template(pod.uid)
+            act = self.owners.usage(pod.uid) if beyond > 0 else None
             if beyond > 0 and act is not None:
                 weights[id(act)] = (weights.get(id(act), (0.0, act))[0] + beyond, act)
         since_ns = self._pressed_since(node, time_ns)
-        steps = (Step(resource, node, since_ns), Step("pressure", node, since_ns))
+        steps: tuple[Step, ...] = (Step(resource, node, time_ns),)
+        if since_ns is None:
+            since_ns = time_ns  # the kernel acts before the kubelet has looked
+        else:
+            steps = Step(resource, node, since_ns), Step("pressure", node, since_ns)
         if not weights:
             own = self._own_usage(node)
             if own is not None:
@@ -328,8 +360,8 @@ class Blame:
         # What everybody uses a little more than it asks for is noise beside what one uses much more.
         return shared((weight**1.5, [Blamed(act, 1.0, steps)]) for weight, act in weights.values())
 
-    def _pressed_since(self, node: str, time_ns: int) -> int:
-        found_ns = time_ns
+    def _pressed_since(self, node: str, time_ns: int) -> int | None:
+        found_ns = None
         for when_ns, _, event in self.evidence.events[PressureChanged]:
             if event.node == node and event.conditions and when_ns <= time_ns:
                 found_ns = when_ns
@@ -337,9 +369,11 @@ class Blame:
 
     def _own_usage(self, node: str) -> Act | None:
         for one in self.evidence.document.get("nodes") or ():
-            if isinstance(one, dict) and one.get("usage"):
-                if one.get("name") == node or ("namePrefix" in one and node.startswith(str(one["namePrefix"]))):
-                    return self._standing("Node", self._group(node), "usage")
+            is_meant = isinstance(one, dict) and (
+                one.get("name") == node or ("namePrefix" in one and node.startswith(str(one["namePrefix"])))
+            )
+            if is_meant and one.get("usage"):
+                return self._standing("Node", self._group(node), "usage")
         return None
 
     def uses(self, pod: PodHistory, resource: str, time_ns: int) -> int:
@@ -352,7 +386,12 @@ class Blame:
         if resource == "pids":
             return usage.pids.at(second) if usage.pids is not None else 0
         names = {"memory": ("memory", "active_file"), "disk": ("rootfs", "logs"), "inodes": ("inodes",)}[resource]
-        curves = [curve for own in (usage.shared, *usage.of_containers.values()) for name, curve in own.items() if name in names]
+        curves = [
+            curve
+            for own in (usage.shared, *usage.of_containers.values())
+            for name, curve in own.items()
+            if name in names
+        ]
         if resource == "disk":
             curves += usage.volumes.values()
         return sum(curve.at(second) for curve in curves)
@@ -394,12 +433,13 @@ class Blame:
         return list(self.history.pods.values())
 
     def _of_message(self, pod: PodHistory, fact: Fact) -> list[Blamed]:
-        parts: list[tuple[float, list[Blamed]]] = []
+        new: list[tuple[float, list[Blamed]]] = []
+        standing: list[tuple[float, list[Blamed]]] = []
         for count, reason in reasons(fact.message):
             found = self._of_reason(pod, fact, reason)
-            new = any(not isinstance(one.cause, Act) or one.cause.time_ns > 0 for one in found)
-            parts.append((count * (1.0 if new else STANDING), found))
-        return shared(parts)
+            is_new = any(not isinstance(one.cause, Act) or one.cause.time_ns > 0 for one in found)
+            (new if is_new else standing).append((count, found))
+        return shared([(1.0, shared(new)), (STANDING if new else 1.0, shared(standing))])
 
     def _of_reason(self, pod: PodHistory, fact: Fact, reason: str) -> list[Blamed]:
         short_of = re.match(r"Insufficient (\S+)", reason)
@@ -441,7 +481,7 @@ class Blame:
 
     def _is_cordoned(self, node: str, time_ns: int) -> bool:
         message = self.evidence.at(f"/registry/nodes/{node}", time_ns)
-        return message is not None and bool(message.spec.unschedulable)
+        return isinstance(message, core_v1_pb2.Node) and message.spec.unschedulable
 
     def _lost_nodes(self, time_ns: int) -> list[str]:
         """Nodes that were there before anything happened, and take no pods now."""
@@ -451,20 +491,34 @@ class Blame:
                 continue
             if self._taints(node, self._first_ns - 1):
                 continue
-            gone = next((fact.what for fact in reversed(history.facts) if fact.what in ("added", "removed") and fact.time_ns <= time_ns), "")
+            gone = next(
+                (
+                    fact.what
+                    for fact in reversed(history.facts)
+                    if fact.what in ("added", "removed") and fact.time_ns <= time_ns
+                ),
+                "",
+            )
             if gone == "removed" or self._taints(node, time_ns):
                 found.append(node)
         return found
 
     def _why_lost(self, node: str, time_ns: int) -> list[Blamed]:
         taints = self._taints(node, time_ns)
-        return shared((1.0, self.taint(node, key, time_ns)) for key in taints) if taints else self.lost_node(node, time_ns)
+        return (
+            shared((1.0, self.taint(node, key, time_ns)) for key in taints) if taints else self.lost_node(node, time_ns)
+        )
 
     def room(self, pod: PodHistory, resource: str, time_ns: int) -> list[Blamed]:
         """Why there is no room for a pod: it is too large, others have grown, nodes are gone."""
         wants = pod.requests.get(resource, 0)
         largest = max(
-            (amounts.get(resource, 0) for node in self.history.nodes.values() for when_ns, amounts in node.allocatable if when_ns <= time_ns),
+            (
+                amounts.get(resource, 0)
+                for node in self.history.nodes.values()
+                for when_ns, amounts in node.allocatable
+                if when_ns <= time_ns
+            ),
             default=0,
         )
         if wants > largest:
@@ -475,13 +529,16 @@ class Blame:
         return self._capacity[key]
 
     def _room(self, resource: str, priority: int, time_ns: int) -> list[Blamed]:
-        now, before = (self._demand(resource, priority, when_ns) for when_ns in (time_ns, self._first_ns - 1))
+        now = self._demand(resource, priority, time_ns)
+        calm = self._demand(resource, priority, self._first_ns - 1)
+        late = self._demand(resource, priority, min(time_ns, self._short_ns) - CALM_NS)
         parts: list[tuple[float, list[Blamed]]] = []
         for top, amount in now.items():
-            growth = amount - before.get(top, 0)
+            # What has come last counts most; what piles up because there is no room is no growth.
+            growth = 0.3 * max(0, amount - calm.get(top, 0)) + 0.7 * max(0, amount - late.get(top, 0))
             act = self.owners.size(top, time_ns)
             if growth > 0 and act is not None:
-                parts.append((float(growth), [Blamed(act, 1.0, (Step(f"demand {resource}", " ".join(top), act.time_ns),))]))
+                parts.append((growth, [Blamed(act, 1.0, (Step(f"demand {resource}", " ".join(top), act.time_ns),))]))
         for node in self._lost_nodes(time_ns):
             amounts = next((amounts for when_ns, amounts in self.history.nodes[node].allocatable if amounts), {})
             parts.append((float(amounts.get(resource, 1 if resource == "pods" else 0)), self._why_lost(node, time_ns)))
@@ -548,6 +605,14 @@ class Blame:
         return shared((weight, [Blamed(act, 1.0)]) for weight, act in parts.values())
 
 
+_REJECTING = (
+    ("memory", "memory.available"),
+    ("MemoryPressure", "memory.available"),
+    ("DiskPressure", "nodefs.available"),
+    ("ephemeral", "nodefs.available"),
+    ("PIDPressure", "pid.available"),
+)
+"""Words of rejections under pressure, and the signals."""
 _REFUSING = (
     "ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
     "MutatingAdmissionPolicy", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "LimitRange",
@@ -597,5 +662,3 @@ def _flat(value: object) -> list[str]:
     if isinstance(value, list):
         return [name for one in value for name in _flat(one)]
     return []
-
-

@@ -103,6 +103,8 @@ class Root:
     """What of it matters: ``memory: uses up to 1.2 GiB, requests 64 MiB``; empty: nothing to add."""
     event: int | None = None
     """The place of its event in the scenario's ``events``, from 0; None: it is none of them."""
+    events: tuple[int, ...] = ()
+    """The places of all of its events."""
     fault: str = ""
     """The id of the fault, if it is one."""
     check: Check | None = None
@@ -118,6 +120,7 @@ class Root:
             "share": round(self.share, 4),
             "chain": [one.to_json() for one in self.chain],
             "event": self.event,
+            "events": list(self.events),
             "fault": self.fault or None,
             "check": None if self.check is None else self.check.to_json(),
         }
@@ -135,6 +138,8 @@ class Causes:
     """How much of it no root explains, 0 to 1."""
     end_ns: int = 0
     """When the run ended, or its log does."""
+    total: float = 0.0
+    """How much went wrong: minutes that pods did not run which should; what is over in an instant counts as some."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -142,4 +147,5 @@ class Causes:
             "symptoms": [one.to_json() for one in self.symptoms],
             "unexplained": round(self.unexplained, 4),
             "end_s": self.end_ns / 1e9,
+            "total": round(self.total, 4),
         }

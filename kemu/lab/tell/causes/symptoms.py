@@ -10,10 +10,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from google.protobuf.message import Message
+
 from kemu.lab.checks.history.facts import Fact, PodHistory
 from kemu.lab.checks.scheduling import ledgers
 from kemu.lab.tell.causes.acts import DELETED, SECOND_NS
-from kemu.lab.tell.causes.blame import Blame, Blamed, Step, shared, with_step
+from kemu.lab.tell.causes.blame import Blame, Blamed, Step, Struck, shared, with_step
 from kemu.lab.tell.causes.owners import Top
 from kemu.runtime.runlog.events import (
     ApiRequest,
@@ -27,6 +29,7 @@ from kemu.runtime.runlog.events import (
 MINUTE_NS = 60 * SECOND_NS
 LONG_NS = 5 * SECOND_NS
 """A pod that waits no longer for a node does not wait."""
+LATE_NS = 2 * SECOND_NS
 STARTS_NS = 30 * SECOND_NS
 """So long may it take to start."""
 EVICTED, PREEMPTED, KILLED, RESTARTED, REJECTED, REFUSED, VOLUNTARY = 2.0, 1.5, 1.0, 0.5, 0.2, 0.3, 0.2
@@ -61,7 +64,12 @@ class Symptoms:
 
     def all(self) -> Iterator[Symptom]:
         ledger = ledgers.of(self._history)
+        starts = sorted(
+            pod.running_ns - pod.created_ns for pod in self._history.pods.values() if pod.running_ns is not None
+        )
+        late_ns = LATE_NS + 4 * starts[len(starts) // 4] if starts else 0
         for pod in self._history.pods.values():
+            yield from self._of_late(pod, late_ns)
             yield from self._of_waits(pod)
             yield from self._of_unready(pod)
             yield from self._of_facts(pod, ledger)
@@ -83,6 +91,25 @@ class Symptoms:
             found = self._blame.waits(pod, pod.created_ns, until_ns)
             weight = min(waited_ns / MINUTE_NS, MOST_OF_ONE)
             yield Symptom("waiting", pod.uid, weight, pod.created_ns, until_ns, found)
+
+    def _of_late(self, pod: PodHistory, late_ns: int) -> Iterator[Symptom]:
+        """A pod that runs later than others do, while a fault lasts."""
+        if pod.running_ns is None or pod.preset_node or pod.running_ns - pod.created_ns <= late_ns:
+            return
+        if pod.bound_ns is None or pod.bound_ns - pod.created_ns >= LONG_NS:
+            return
+        actors = ("apiserver", "store", "scheduler", f"kubelet/{pod.node}", pod.node)
+        step = Step("late", pod.uid, pod.created_ns)
+        found = [
+            one
+            for one in self._blame.meanwhile(pod.created_ns, pod.running_ns, actors)
+            if isinstance(one.cause, Struck)
+        ]
+        if found:
+            weight = (pod.running_ns - pod.created_ns) / MINUTE_NS
+            yield Symptom(
+                "late", pod.uid, min(weight, MOST_OF_ONE), pod.created_ns, pod.running_ns, with_step(found, step)
+            )
 
     def _of_unready(self, pod: PodHistory) -> Iterator[Symptom]:
         life = self._evidence.lives.get(pod.uid)
@@ -135,7 +162,9 @@ class Symptoms:
                 yield Symptom("rejected", pod.uid, REJECTED, fact.time_ns, fact.time_ns, found)
             elif fact.what == "finished" and fact.reason == "Failed" and self._is_own_failure(pod, fact):
                 step = Step("failed", pod.uid, fact.time_ns)
-                yield Symptom("failed", pod.uid, RESTARTED, fact.time_ns, fact.time_ns, self._blame.template(pod.uid, step))
+                yield Symptom(
+                    "failed", pod.uid, RESTARTED, fact.time_ns, fact.time_ns, self._blame.template(pod.uid, step)
+                )
             else:
                 continue
             for one in ledger.beyond(pod.uid, fact.what) if fact.what in (ledgers.PREEMPTED, ledgers.EVICTED) else ():
@@ -145,7 +174,9 @@ class Symptoms:
             act = self._blame.owners.deletion(pod.uid, pod.deleting_ns)
             if act is not None:
                 step = Step("deleted", pod.uid, pod.deleting_ns)
-                yield Symptom("deleted", pod.uid, VOLUNTARY, pod.deleting_ns, pod.deleting_ns, [Blamed(act, 1.0, (step,))])
+                yield Symptom(
+                    "deleted", pod.uid, VOLUNTARY, pod.deleting_ns, pod.deleting_ns, [Blamed(act, 1.0, (step,))]
+                )
 
     def _is_own_failure(self, pod: PodHistory, fact: Fact) -> bool:
         others = ("evicted", "rejected", "preempted", "oomKilled")
@@ -153,7 +184,11 @@ class Symptoms:
 
     def _oom(self, pod: PodHistory, time_ns: int) -> list[Blamed]:
         """Why the kernel killed its container, at that time or before."""
-        kills = [event for when_ns, _, event in self._evidence.events[OomKilled] if event.uid == pod.uid and when_ns <= time_ns + LONG_NS]
+        kills = [
+            event
+            for when_ns, _, event in self._evidence.events[OomKilled]
+            if event.uid == pod.uid and when_ns <= time_ns + LONG_NS
+        ]
         if not kills or kills[-1].limit_bytes:
             return self._blame.template(pod.uid)
         return self._blame.pressure(pod.node, time_ns, "memory.available")
@@ -226,16 +261,21 @@ class Symptoms:
         for top, acts in list(self._blame.acts.of.items()):
             if top[0] not in ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"):
                 continue
-            sizes = [(act.time_ns, 0 if act.what == DELETED else int(act.message.spec.replicas)) for act in acts if act.message is not None or act.what == DELETED]
+            sizes = [
+                (act.time_ns, 0 if act.what == DELETED else int(act.message.spec.replicas))
+                for act in acts
+                if act.message is not None or act.what == DELETED
+            ]
             yield from self._missing(top, sizes, sorted(alive[top]))
 
     def _missing(self, top: Top, sizes: list[tuple[int, int]], alive: list[tuple[int, int]]) -> Iterator[Symptom]:
-        plural = {"Deployment": "deployments", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}.get(top[0], "replicationcontrollers")
+        plural = {"Deployment": "deployments", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}.get(
+            top[0], "replicationcontrollers"
+        )
         key = f"/registry/{plural}/{top[1] if '/' in top[1] else 'default/' + top[1]}"
         sizes = [
-            (version.time_ns, int(version.message.spec.replicas) if version.message is not None and not version.message.metadata.HasField("deletionTimestamp") else 0)
-            for version in self._evidence.versions.get(key, ())
-        ] or sizes  # fmt: skip
+            (version.time_ns, _replicas(version.message)) for version in self._evidence.versions.get(key, ())
+        ] or sizes
         moments = sorted({time_ns for time_ns, _ in (*sizes, *alive)} | {self._end_ns})
         changes: Counter[int] = Counter()
         for time_ns, step in alive:
@@ -298,9 +338,16 @@ class Symptoms:
             subject = f"{number} {event.verb} {event.name}"
             blamed = with_step(found, Step("slow", subject, event.start))
             yield Symptom("slow", subject, min(0.1 + took, MOST_OF_ONE), event.start, time_ns, blamed)
-        for number, (time_ns, _, event) in enumerate(self._evidence.events[RequestThrottled][: MOST_ALIKE * 5]):
+        for number, (time_ns, _, _event) in enumerate(self._evidence.events[RequestThrottled][: MOST_ALIKE * 5]):
             found = self._blame.meanwhile(time_ns, time_ns, ("apiserver", "store"))
-            yield Symptom("throttled", str(number), 0.02, time_ns, time_ns, with_step(found, Step("throttled", str(number), time_ns)))
+            yield Symptom(
+                "throttled",
+                str(number),
+                0.02,
+                time_ns,
+                time_ns,
+                with_step(found, Step("throttled", str(number), time_ns)),
+            )
 
     def _of_drains(self) -> Iterator[Symptom]:
         """Drains that wait for pods which their budgets do not let go."""
@@ -308,7 +355,11 @@ class Symptoms:
             waits = [fact for fact in node.facts if fact.what == "drainWaits"]
             if not waits:
                 continue
-            ends = [fact.time_ns for fact in node.facts if fact.what in ("drained", "drainFailed") and fact.time_ns >= waits[0].time_ns]
+            ends = [
+                fact.time_ns
+                for fact in node.facts
+                if fact.what in ("drained", "drainFailed") and fact.time_ns >= waits[0].time_ns
+            ]
             end_ns = min(ends, default=self._end_ns)
             found = shared((1.0, self._budget(fact)) for fact in waits[:20])
             step = Step("drain", name, waits[0].time_ns)
@@ -316,23 +367,54 @@ class Symptoms:
             yield Symptom("drain", name, weight, waits[0].time_ns, end_ns, with_step(found, step))
 
     def _budget(self, fact: Fact) -> list[Blamed]:
-        """The budget that keeps a pod. One that could spare a pod if all were well is not to blame: what ails them is."""
+        """The budget that keeps a pod; most of all what ails its pods, where something does."""
         pod = self._history.pod(fact.reason)
         if pod is None:
             return []
         namespace = pod.key.partition("/")[0]
         for (kind, name), acts in self._blame.acts.of.items():
             own = name.partition("/")[0] if "/" in name else "default"
-            message = next((act.message for act in reversed(acts) if act.message is not None and act.time_ns <= fact.time_ns), None)
+            message = next(
+                (act.message for act in reversed(acts) if act.message is not None and act.time_ns <= fact.time_ns), None
+            )
             if kind != "PodDisruptionBudget" or own != namespace or message is None:
                 continue
-            labels = message.spec.selector.matchLabels
-            if any(pod.labels.get(key) != labels[key] for key in labels):
+            labels = dict(message.spec.selector.matchLabels)
+            if not labels.items() <= pod.labels.items():
                 continue
             act = self._blame.acts.latest(kind, name, fact.time_ns)
             if act is not None:
-                return [Blamed(act, 1.0)]
+                own_part = [Blamed(act, 1.0)]
+                ill = self._ill(namespace, labels, fact.time_ns)
+                return shared([(0.2, own_part), (0.8, ill)]) if ill else own_part
         return []
+
+    def _ill(self, namespace: str, labels: dict[str, str], time_ns: int) -> list[Blamed]:
+        """What ails the pods of a budget for longer than it takes to start."""
+        parts = []
+        for other in self._history.pods.values():
+            if not other.key.startswith(f"{namespace}/") or not labels.items() <= other.labels.items():
+                continue
+            waits = other.created_ns < time_ns - LONG_NS and (other.bound_ns or self._end_ns) > time_ns
+            if waits and (other.deleting_ns or self._end_ns) > time_ns and not other.preset_node:
+                until_ns = min(other.bound_ns or self._end_ns, other.deleting_ns or self._end_ns)
+                parts.append((1.0, self._blame.waits(other, other.created_ns, until_ns)))
+            elif not waits and (life := self._evidence.lives.get(other.uid)) is not None:
+                parts += [
+                    (1.0, self._blame.template(other.uid))
+                    for begin_ns, end_ns, reason in life.unready
+                    if begin_ns <= time_ns <= end_ns and reason in _OWN
+                ]
+            if len(parts) >= MOST_OF_ONE:
+                break
+        return shared(parts)
+
+
+def _replicas(message: Message | None) -> int:
+    """How many pods a workload wants; nothing, where it is gone or goes."""
+    if message is None or message.metadata.HasField("deletionTimestamp"):  # type: ignore[attr-defined]
+        return 0
+    return int(message.spec.replicas)  # type: ignore[attr-defined]
 
 
 _SIGNALS = {"MemoryPressure": "memory.available", "DiskPressure": "nodefs.available", "PIDPressure": "pid.available"}

@@ -14,21 +14,13 @@ from kemu.runtime.words import short
 
 NAMES = 10
 """So many names of pods or nodes a link keeps."""
-RANKS = {
-    kind: number
-    for number, kind in enumerate(
-        "large demand removed tainted cordoned slow throttled refused memory disk inodes pids unready pressure killed"
-        " restarts failed rejected evicted preempted deleted budget pulling drain missing waiting".split()
-    )
-} | {"unready pod": 24}  # fmt: skip
-"""Causes before effects."""
-
 _LINKS: dict[str, tuple[str, str, str]] = {
+    "large": ("resources", "no node is so large", "no node is so large"),
     "removed": ("nodes", "{one} is removed", "{many} are removed"),
     "tainted": ("nodes", "{one} is tainted", "{many} are tainted"),
     "cordoned": ("nodes", "{one} takes no more pods", "{many} take no more pods"),
     "slow": ("requests", "a request takes {most}", "{n} requests take up to {most}"),
-    "throttled": ("requests", "a request is refused by an overloaded API server", "{n} requests are refused by overloaded API servers"),
+    "throttled": ("requests", "an overloaded API server refuses a request", "API servers refuse {n} requests"),
     "refused": ("requests", "a request is refused", "{n} requests are refused"),
     "memory": ("nodes", "the memory of {one} fills", "the memory of {many} fills"),
     "disk": ("nodes", "the disk of {one} fills", "the disks of {many} fill"),
@@ -45,12 +37,22 @@ _LINKS: dict[str, tuple[str, str, str]] = {
     "deleted": ("pods", "{one} is deleted", "{many} are deleted"),
     "budget": ("budgets", "the disruption budget {one} is exceeded", "{n} disruption budgets are exceeded"),
     "pulling": ("pods", "the image of {one} cannot be pulled", "the images of {many} cannot be pulled"),
-    "drain": ("nodes", "the drain of {one} waits for pods that a budget keeps", "the drains of {n} nodes wait for pods that a budget keeps"),
+    "drain": ("nodes", "the drain of {one} waits for a budget", "the drains of {n} nodes wait for budgets"),
     "missing": ("workloads", "{one} lacks pods", "{n} workloads lack pods"),
     "unready pod": ("pods", "{one} is not ready", "{many} are not ready"),
     "waiting": ("pods", "{one} waits for a node", "{many} wait for a node"),
-    "large": ("resources", "no node is so large", "no node is so large"),
-}  # fmt: skip
+    "late": ("pods", "{one} starts late", "{many} start late"),
+}
+"""By kind, causes before effects: the unit, and what is said of one and of several."""
+
+
+def rank(kind: str) -> int:
+    """Causes before effects."""
+    return -1 if kind.startswith("demand ") else _ORDER[kind]
+
+
+_ORDER = {kind: number for number, kind in enumerate(_LINKS)}
+_LASTING = ("waiting", "unready pod", "unready", "late", "drain", "pulling", "missing")
 
 
 class Words:
@@ -65,7 +67,7 @@ class Words:
 
     # --- links --------------------------------------------------------------------------------------------------------
 
-    def link(self, kind: str, subjects: Sequence[str], first_ns: int, last_ns: int) -> Link:
+    def link(self, kind: str, subjects: Sequence[str], first_ns: int, last_ns: int, longest_ns: int = 0) -> Link:
         if kind.startswith("demand "):
             return self._demand(kind.partition(" ")[2], subjects, first_ns, last_ns)
         unit, one, many = _LINKS[kind]
@@ -84,6 +86,8 @@ class Words:
         if kind in ("refused", "throttled"):
             names = []
         text = (one if n == 1 else many).format(one=names[0] if names else "one", many=counted, n=n, most=most)
+        if kind in _LASTING and longest_ns:
+            text += f", up to {longest_ns / SECOND_NS:.3g} s"
         return Link(kind, text, n, unit if n != 1 else unit.removesuffix("s"), first_ns, last_ns, tuple(names[:NAMES]))
 
     def _slowest(self) -> str:
@@ -111,7 +115,9 @@ class Words:
         want = sum(1 if resource == "pods" else pod.requests.get(resource, 0) for pod in pods)
         said = f"{len(pods)} pods" if resource == "pods" else f"{amount(resource, want)} for {len(pods)} pods"
         what = f"{some(list(subjects))} wants {said}" if len(tops) == 1 else f"{len(tops)} workloads want {said}"
-        return Link("demand", what, len(pods), "pods" if len(pods) != 1 else "pod", first_ns, last_ns, tuple(subjects[:NAMES]))
+        return Link(
+            "demand", what, len(pods), "pods" if len(pods) != 1 else "pod", first_ns, last_ns, tuple(subjects[:NAMES])
+        )
 
     # --- roots --------------------------------------------------------------------------------------------------------
 
@@ -124,10 +130,32 @@ class Words:
         if isinstance(cause, Struck):
             begins = f"fault {cause.what}"
             detail = _lasted(cause)
-            whom = sorted(cause.whom)
-            return Root(FAULT, cause.id, f"{begins} of {some(whom)}" if whom else begins, cause.begin_ns, chain, share, detail, None, cause.id)
+            whom = self._zone(cause.id) or sorted(cause.whom)
+            return Root(
+                FAULT,
+                cause.id,
+                f"{begins} of {some(whom)}" if whom else begins,
+                cause.begin_ns,
+                chain,
+                share,
+                detail,
+                fault=cause.id,
+            )
         kind, what = self._act(cause)
-        return Root(kind, cause.full_name, what, cause.time_ns, chain, share, self._detail(cause), cause.index)
+        events = (*([] if cause.index is None else [cause.index]), *dict.fromkeys(cause.indexes))
+        return Root(kind, cause.full_name, what, cause.time_ns, chain, share, self._detail(cause), cause.index, events)
+
+    def _zone(self, fault: str) -> list[str]:
+        """The zone that a fault is about, as the scenario says."""
+        for one in self._evidence.document.get("chaos") or ():
+            of = (
+                next((of for of in one.values() if isinstance(of, dict) and "zone" in of), None)
+                if isinstance(one, dict)
+                else None
+            )
+            if of is not None and one.get("id") == fault:
+                return [f"zone {of['zone']}"]
+        return []
 
     def _act(self, act: Act) -> tuple[str, str]:
         whom = f"{len(act.also) + 1} nodes" if act.kind == "Node" and act.also else act.full_name
@@ -163,7 +191,7 @@ class Words:
             if len(act.fields) > MOST_FIELDS:
                 parts.append(f"{len(act.fields) - MOST_FIELDS} more")
         elif act.what == "stands" and act.message is None:
-            parts += [path for path in act.fields]
+            parts += list(act.fields)
         used = self._used(act)
         return "; ".join([*parts, *([used] if used else [])])
 
@@ -185,5 +213,3 @@ def _lasted(cause: Struck) -> str:
         return "to the end of the run"
     times = f"{len(cause.faults)} times, " if len({fault.begin_ns for fault in cause.faults}) > 1 else ""
     return f"{times}for {(cause.end_ns - cause.begin_ns) / SECOND_NS:g} s"
-
-

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from kemu.doors.cli import exits, run_folders
 
+HEAD_ROOTS = 3
+"""So many roots stand above the story; `kemu explain` has all."""
+
 if TYPE_CHECKING:  # its import takes longer than --help
     from kemu.lab.checks.history.histories import History
 
@@ -48,11 +51,14 @@ def command(options: argparse.Namespace) -> int:
     from kemu.lab.checks import groups
     from kemu.lab.checks.scheduling import waiting
     from kemu.lab.tell import layouts, stories, story_tables
+    from kemu.lab.tell.causes import evidence as evidences
+    from kemu.lab.tell.causes import finding, tellings
     from kemu.lab.tell.selections import Selection
 
     chosen = run_folders.choose(options.run, options.variant)
     run_folders.tell_unfinished(chosen.folder)
-    history = stories.history_of(chosen.folder)
+    evidence = evidences.read(chosen.folder)
+    history = evidence.history
     selection = Selection(
         options.pod,
         options.node,
@@ -64,6 +70,7 @@ def command(options: argparse.Namespace) -> int:
     )
     said = stories.observed(run_folders.observed(chosen.folder)) if selection == Selection() else []
     found = stories.find(history, selection, run_folders.verdict(chosen.folder))
+    causes = finding.causes(evidence) if selection == Selection() else None
     if options.json:
         story = stories.beside(stories.told(found, 0 if options.all else story_tables.MOST_LINES), said)
         data = {
@@ -73,16 +80,21 @@ def command(options: argparse.Namespace) -> int:
             "ended": history.ended_ns is not None,
             "workloads": groups.workloads(history, waiting.waits(history)),
             "schedulers": groups.schedulers(history),
+            "causes": None if causes is None else causes.to_json(),
         }
         print(json.dumps(data))
         return exits.HOLDS
     from rich.console import Console
+    from rich.text import Text
 
     console = Console()
     if chosen.heading:
         console.print(chosen.heading, highlight=False)
     if not found:
         console.print("nothing of that kind happened", highlight=False)
+    head = list(tellings.lines(causes, console.width, HEAD_ROOTS)) if causes is not None and causes.roots else []
+    if head:
+        layouts.show(console, [*head, Text()])
     figures = _figures(history, console.width) if selection == Selection() and not options.all else []
     if options.all:
         story = stories.told(found, 0)
@@ -90,6 +102,8 @@ def command(options: argparse.Namespace) -> int:
         beside = (
             len(said[:MOST_SAID]) * LINES_OF_SAID
             + len(figures)
+            + len(head)
+            + bool(head)
             + bool(chosen.heading)
             + 2 * (history.ended_ns is None)
             + 2

@@ -1,0 +1,146 @@
+"""The same run without a root: what disappears with it.
+
+    checked = check(scenario, causes, limit_s=60)
+
+Role: makes runs, in memory, so it takes as long as they do; :mod:`finding` makes none.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from google.protobuf.message import Message
+
+from kemu.emulated.objects import resources
+from kemu.errors import KemuError
+from kemu.lab.exploration import executions
+from kemu.lab.exploration.executions import Stop
+from kemu.lab.scenario.playing import judging
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.tell.causes import finding
+from kemu.lab.tell.causes.evidence import Evidence
+from kemu.lab.tell.causes.roots import CONFIGURATION, LOAD, Causes, Check, Effect, Link, Root
+from kemu.lab.tell.explaining import siblings
+from kemu.runtime.words import short
+
+CHECKED = 2
+"""So many roots are checked unless more are asked for."""
+MOST_EFFECTS = 5
+
+
+def check(scenario: Scenario, causes: Causes, limit_s: float, most: int = CHECKED) -> Causes:
+    """The same with the checks of its first roots. ``limit_s``: of all siblings together; one that takes longer is not
+    known."""
+    deadline_s = time.monotonic() + limit_s
+    roots = [
+        dataclasses.replace(root, check=_checked(scenario, causes, root, deadline_s, limit_s))
+        if number < most
+        else root
+        for number, root in enumerate(causes.roots)
+    ]
+    return dataclasses.replace(causes, roots=tuple(roots))
+
+
+def without(scenario: Scenario, root: Root) -> tuple[Scenario, str] | None:
+    """The scenario without a root, and what it lacks in words; None: the root cannot be taken away."""
+    if root.fault:
+        rest = tuple(one for one in scenario.chaos if one.id != root.fault)
+        differs, what = len(rest) < len(scenario.chaos), f"the fault {root.fault}"
+        other = dataclasses.replace(scenario, chaos=rest)
+    elif root.events:
+        events = tuple(one for one in scenario.events if one.index not in root.events)
+        count = len(scenario.events) - len(events)
+        what = f"the {root.what}" if count == 1 else f"the {root.what} ({count} events)"
+        differs, other = count > 0, dataclasses.replace(scenario, events=events)
+    elif root.kind == LOAD:
+        name = root.name.removeprefix("workload ")
+        streams = tuple(one for one in scenario.workloads if one.name != name)
+        differs, what = len(streams) < len(scenario.workloads), root.name
+        other = dataclasses.replace(scenario, workloads=streams)
+    elif root.kind == CONFIGURATION:
+        setup = tuple(one for one in scenario.setup if _name(one.message) != root.name)
+        differs, what = len(setup) < len(scenario.setup), root.name
+        other = dataclasses.replace(scenario, setup=setup)
+    else:
+        return None
+    return (other, what) if differs else None
+
+
+def _name(message: Message) -> str:
+    metadata = message.metadata  # type: ignore[attr-defined]
+    name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
+    return f"{resources.of(message).kind} {short(name)}"
+
+
+def _checked(scenario: Scenario, causes: Causes, root: Root, deadline_s: float, limit_s: float) -> Check:
+    sibling = without(scenario, root)
+    if sibling is None:
+        return Check(root.what, None, why="a scenario cannot be run without it")
+    other, what = sibling
+    try:
+        found = _run(other, deadline_s)
+    except KemuError as error:
+        return Check(what, None, why=f"the run without it is not possible: {error}")
+    if found is None:
+        return Check(what, None, why=f"the run without it takes longer than {limit_s:g} s")
+    after, _ = found
+    gone = causes.total - after.total
+    return Check(what, gone >= causes.total * root.share / 2, _effects(causes.symptoms, after.symptoms))
+
+
+def run(scenario: Scenario) -> tuple[Causes, bool]:
+    """Of a scenario that has not run yet; and whether a check or an expectation of its run fails."""
+    found = _run(scenario, math.inf)
+    assert found is not None
+    return found
+
+
+def _run(scenario: Scenario, deadline_s: float) -> tuple[Causes, bool] | None:
+    """The causes of another run, and whether it fails; None: there was no time."""
+    evidence, stop = Evidence(), Stop()
+    late = False
+    events = 0
+
+    def watch(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        nonlocal late, events
+        events += 1
+        if events % 256 == 0 and not late and time.monotonic() > deadline_s:
+            late = True
+            stop.now()
+        evidence.feed(time_ns, actor, kind, data)
+
+    if time.monotonic() > deadline_s:
+        return None
+    execution = executions.execute(scenario, watcher=watch, stop=stop, judge=judging.Judge(scenario))
+    if late:
+        return None
+    evidence.over()
+    resolved = scenario.resolved.get("spec")
+    evidence.document = resolved if isinstance(resolved, dict) else {}
+    return finding.causes(evidence), bool(siblings.broken(execution))
+
+
+def _effects(before: tuple[Link, ...], after: tuple[Link, ...]) -> tuple[Effect, ...]:
+    """How many of each sort there are with and without it."""
+    counts = {one.kind: one for one in after}
+    found = []
+    for one in before:
+        other = counts.get(one.kind)
+        found.append(Effect(WHAT.get(one.kind, one.kind), one.unit, one.count, other.count if other is not None else 0))
+    known = {one.kind for one in before}
+    found += [Effect(WHAT.get(one.kind, one.kind), one.unit, 0, one.count) for one in after if one.kind not in known]
+    changed = [one for one in found if one.before != one.after]
+    return tuple(sorted(changed, key=lambda one: -abs(one.before - one.after))[:MOST_EFFECTS])
+
+
+WHAT = {
+    "waiting": "waiting for a node", "unready pod": "not ready", "unready": "not ready", "killed": "OOM-killed",
+    "restarts": "crashing", "pulling": "without their image", "pressure": "under pressure", "missing": "lacking pods",
+    "refused": "refused", "slow": "slow", "throttled": "refused by an overloaded server", "late": "starting late",
+    "drain": "whose drain waits", "budget": "exceeded",
+}  # fmt: skip
+"""What is said of them after their unit."""
