@@ -103,12 +103,7 @@ def _check(check: Mapping[str, Any] | None) -> str:
     if check is None or check["holds"] is None:
         return ""
     sign = "\N{CHECK MARK}" if check["holds"] else "\N{BALLOT X}"
-    effects = [
-        f"{people.duration(one['with'])} → {people.duration(one['without'])} {one['what']}"
-        if one["unit"] == "s"
-        else f"{one['with']:g} → {one['without']:g} {one['what']}"
-        for one in check["effects"][:2]
-    ]
+    effects = [f"{one['with']:g} → {one['without']:g} {one['unit']} {one['what']}" for one in check["effects"][:2]]
     return f"{sign} without it: {', '.join(effects) or 'nothing differs'}"
 
 
