@@ -44,6 +44,7 @@ SAID = (
     b"resourceVersion should not be set on objects to be created",
     b"unable to find api field in struct",
     b"failed to create typed patch object",
+    b"strconv.ParseUint: parsing",
     b"expected a []interface {}, but received a",
     b"expected a map[string]interface {}, but received a",
 )
