@@ -355,3 +355,25 @@ def test_a_dump_that_means_harm_writes_nothing_elsewhere_and_no_key_of_a_scenari
     shown = said.out + said.err + "".join(each.read_text() for each in folder.rglob("*") if each.is_file())
     assert not {*shown} & {*"\x1b\x07"}
     assert "\nmodules:" not in (folder / "scenario.yaml").read_text() + (folder / "timeline.txt").read_text()
+||||||| 4510cbcb
+
+
+def test_pods_keep_their_devices(tmp_path: Path) -> None:
+    """Six of eight pods have the six devices of three nodes; one is deleted, and its device goes to one that waits."""
+    (tmp_path / "dump.yaml").write_bytes(gzip.decompress((DUMP.parent / "devices.yaml.gz").read_bytes()))
+    assert main(["import", str(tmp_path / "dump.yaml"), "--out", str(tmp_path / "out")]) == 0
+    file = tmp_path / "out" / "scenario.yaml"
+    event = "{at: 1m, delete: {kind: Pod, namespace: default, name: train-5f8f658458-2g4km}}"
+    file.write_text(file.read_text().replace("spec:\n", f"spec:\n  events: [{event}]\n", 1))
+    loaded = loader.load(file, overrides={"duration": "2m"})
+    (result,) = runner.run_all(loaded, runner.Options(out=tmp_path / "run"))[1]
+    dump = {each["metadata"]["name"]: each for each in yaml.safe_load((tmp_path / "dump.yaml").read_text())["items"]}
+    freed = dump["train-5f8f658458-2g4km"]["spec"]["nodeName"]
+    kept = {name for name, each in dump.items() if each["kind"] == "Pod" and each["spec"].get("nodeName")}
+    waited = {name for name, each in dump.items() if each["kind"] == "Pod"} - kept
+    run = {pod.name: pod for pod in result.history.pods.values() if pod.phase == "Running" and pod.gone_ns is None}
+    (came,) = run.keys() - kept
+    assert (came in waited, run[came].node) == (True, freed)
+    assert {name: run[name].node for name in kept - {"train-5f8f658458-2g4km"}} == {
+        name: dump[name]["spec"]["nodeName"] for name in kept - {"train-5f8f658458-2g4km"}
+    }
