@@ -355,7 +355,6 @@ def test_a_dump_that_means_harm_writes_nothing_elsewhere_and_no_key_of_a_scenari
     shown = said.out + said.err + "".join(each.read_text() for each in folder.rglob("*") if each.is_file())
     assert not {*shown} & {*"\x1b\x07"}
     assert "\nmodules:" not in (folder / "scenario.yaml").read_text() + (folder / "timeline.txt").read_text()
-||||||| 4510cbcb
 
 
 def test_pods_keep_their_devices(tmp_path: Path) -> None:
