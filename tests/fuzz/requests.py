@@ -52,6 +52,7 @@ UNTOUCHED = (
 )
 """Only read: what is written there decides about the fuzzer's own requests."""
 
+# good first: a spec for another kind: those that are not here are sent an empty one, and little of them is fuzzed
 SPECS: dict[str, dict[str, Any]] = yaml.safe_load("""
 pods: {spec: &pod {containers: [{name: main, image: a, resources: {requests: {cpu: 10m}}}]}}
 configmaps: {data: {k: v}, binaryData: {b: AAE=}}
