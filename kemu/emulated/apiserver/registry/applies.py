@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
 
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import bodies
@@ -21,6 +20,7 @@ from kemu.errors import ApiError, BadRequest
 from kemu.messages.k8s import autoscaling_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
+from kemu.runtime.caches import text_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def writer(request: api_pb2.WriteOptions, by: str, tracks_all: bool) -> Writer:
     return Writer(name, True) if name or request.user_agent else actor(by, tracks_all)
 
 
-@lru_cache(10_000)
+@text_cache(10_000)
 def actor(by: str, tracks_all: bool) -> Writer:
     """One that does not say who it is: ``by``, its name, counts as its User-Agent."""
     return Writer(managers.name_of("", by), tracks_all)

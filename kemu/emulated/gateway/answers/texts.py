@@ -20,6 +20,7 @@ from kemu.emulated.objects.conversion import descriptors, json_writers
 from kemu.emulated.objects.managed_fields import schemas
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.runtime.caches import text_cache
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -212,7 +213,7 @@ def _map_text(value: Mapping[str, Any], convert: Callable[[Any], Any] | None) ->
     return f"{{{','.join(pairs)}}}"
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def _fields_text(raw: bytes) -> str:
     """The fields of an entry; the same for very many objects."""
     return _encode(json_writers.PLAIN[_FIELDS_TYPE](meta_v1_pb2.FieldsV1(Raw=raw)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from kemu.emulated.gateway.tables import texts
@@ -12,6 +11,7 @@ from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.plain import Json
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceColumnDefinition
+from kemu.runtime.caches import text_cache
 
 _NAME = (
     "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
@@ -59,7 +59,7 @@ def cells(row: CustomResource, obj: CustomObject, now_ns: int) -> dict[str, Any]
     return {"cells": [obj.metadata.name, *(_cell(column, manifest, now_ns) for column in _columns(row))]}
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def _path(text: str) -> json_paths.JsonPath | None:
     try:
         return json_paths.parse(text)

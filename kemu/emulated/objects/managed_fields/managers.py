@@ -20,6 +20,7 @@ from kemu.emulated.objects.managed_fields.entries import APPLY, UPDATE, Entry, T
 from kemu.emulated.objects.managed_fields.fieldsets import FieldSet, Path
 from kemu.emulated.objects.managed_fields.updaters import Conflicts, Identity, Managed, Managers
 from kemu.errors import Cause
+from kemu.runtime.caches import text_cache
 
 MAX_UPDATERS = 10
 """More entries of updates than these are merged, the oldest first (``DefaultMaxUpdateManagers``)."""
@@ -47,7 +48,7 @@ _STRIPPED = fieldsets.of(
 """What no manager may own (``stripMetaManager``)."""
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def name_of(field_manager: str, user_agent: str) -> str:
     """Who writes, by the options of a request: a manager that it names, or the client (``managerOrUserAgent``)."""
     if field_manager:

@@ -18,6 +18,7 @@ from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.templates import types
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.runtime.caches import text_cache
 
 _NUMBER = re.compile(r"([+-]?[0-9]+)([eE][+-]?[0-9]+|[A-Za-z]*)", re.ASCII)
 _EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18} | {
@@ -90,7 +91,7 @@ def _quantity(value: meta_v1_pb2.Quantity) -> str:
     return _quantity_text("" if value is None else value.string)
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def _quantity_text(given: str) -> str:
     """``ParseQuantity`` of what the API server stores: which fields hold the number depends on how it is written."""
     if not given:

@@ -27,6 +27,7 @@ from kemu.emulated.objects.validation.extensions.admission_registration import (
 from kemu.errors import KemuError
 from kemu.messages.k8s import admissionregistration_v1_pb2 as v1
 from kemu.messages.k8s import core_v1_pb2
+from kemu.runtime.caches import text_cache
 
 if TYPE_CHECKING:
     from kemu.emulated import cel
@@ -160,7 +161,7 @@ def _wanted(use: str) -> Sequence[Any]:
     return (types.list_of(types.object_of(JSON_PATCH, {})),)
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def _compiled(use: str, text: str, has_params: bool, declared: tuple[tuple[str, Any], ...]) -> cel.Program | str:
     """The program, or what is wrong with the text."""
     from kemu.emulated import cel
