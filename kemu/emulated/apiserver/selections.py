@@ -11,9 +11,9 @@ from typing import Any
 
 from kemu import errors
 from kemu.emulated.objects import resources, selectors
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s.objects import KubernetesObject
-from kemu.runtime.caches import text_cache
 
 NAME, NAMESPACE = 0, 1
 """Positions in ``Entry.fields`` that every kind has."""

@@ -21,8 +21,8 @@ from kemu.emulated.apiserver.verbs import MAX_BODY_BYTES, Answer, Requests
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.apiserver.watch.fanout import BYTES_PER_MESSAGE, Fanout, Stream, Watcher
 from kemu.emulated.apiserver.watch.feed import Feed
+from kemu.emulated.objects.caches import text_cache
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
-from kemu.runtime.caches import text_cache
 from kemu.runtime.env import Clock, Env
 from kemu.runtime.rpc import pumps
 from kemu.runtime.runlog.events import RequestThrottled

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from kemu.runtime.caches import text_cache
+from kemu.emulated.objects.caches import text_cache
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = _LABEL + r"(\." + _LABEL + ")*"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, TypeAlias
 
-from kemu.runtime.caches import text_cache
+from kemu.emulated.objects.caches import text_cache
 
 _SAYS = {
     "missing ]": "missing closing ]",

@@ -18,9 +18,9 @@ from typing import Any, Protocol, TypeVar
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import names, resources
+from kemu.emulated.objects.caches import text_cache
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
-from kemu.runtime.caches import text_cache
 
 Labels = Mapping[str, str]
 

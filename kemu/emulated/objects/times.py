@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from kemu.runtime.caches import text_cache
+from kemu.emulated.objects.caches import text_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST_S = -62_135_596_800

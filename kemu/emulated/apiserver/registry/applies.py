@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import bodies
 from kemu.emulated.objects import times
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.managed_fields import known_updates, managers, scales, shapes
 from kemu.emulated.objects.resources import Resource
@@ -20,7 +21,6 @@ from kemu.errors import ApiError, BadRequest
 from kemu.messages.k8s import autoscaling_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
-from kemu.runtime.caches import text_cache
 
 
 @dataclass(frozen=True, slots=True)

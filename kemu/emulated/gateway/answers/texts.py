@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.conversion import descriptors, json_writers
 from kemu.emulated.objects.managed_fields import schemas
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.runtime.caches import text_cache
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 

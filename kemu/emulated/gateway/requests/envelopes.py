@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+from kemu.emulated.objects.caches import text_cache
 from kemu.errors import BadRequest
-from kemu.runtime.caches import text_cache
 
 MAGIC = b"k8s\x00"
 _MOST_FIELDS = 100

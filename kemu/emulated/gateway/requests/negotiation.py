@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.validation import causes
 from kemu.errors import BadRequest, NotAcceptable
-from kemu.runtime.caches import text_cache
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 SERVED = (JSON, YAML, PROTOBUF)

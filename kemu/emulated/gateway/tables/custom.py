@@ -7,11 +7,11 @@ from typing import Any
 
 from kemu.emulated.gateway.tables import texts
 from kemu.emulated.objects import json_paths, times
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.plain import Json
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceColumnDefinition
-from kemu.runtime.caches import text_cache
 
 _NAME = (
     "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "

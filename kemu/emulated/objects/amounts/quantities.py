@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from functools import total_ordering
 
-from kemu.runtime.caches import text_cache
+from kemu.emulated.objects.caches import text_cache
 
 NANO = 1_000_000_000
 MAX_VALUE = 2**63 - 1

@@ -14,8 +14,8 @@ from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.caches import text_cache
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.caches import text_cache
 
 CPU = "cpu"
 MEMORY = "memory"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kemu.emulated.objects.amounts import pod_totals, qos, quantities, requests
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.defaulting import storage
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.runtime.caches import text_cache
 
 DEFAULT_SCHEDULER = "default-scheduler"
 DEFAULT_GRACE_PERIOD_S = 30

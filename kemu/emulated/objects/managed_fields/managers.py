@@ -15,12 +15,12 @@ from functools import lru_cache
 from typing import Any, cast
 
 from kemu import errors
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.managed_fields import entries, fieldsets, resets, schemas, updaters, values
 from kemu.emulated.objects.managed_fields.entries import APPLY, UPDATE, Entry, Times
 from kemu.emulated.objects.managed_fields.fieldsets import FieldSet, Path
 from kemu.emulated.objects.managed_fields.updaters import Conflicts, Identity, Managed, Managers
 from kemu.errors import Cause
-from kemu.runtime.caches import text_cache
 
 MAX_UPDATERS = 10
 """More entries of updates than these are merged, the oldest first (``DefaultMaxUpdateManagers``)."""

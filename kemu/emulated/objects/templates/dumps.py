@@ -14,11 +14,11 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.templates import types
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.runtime.caches import text_cache
 
 _NUMBER = re.compile(r"([+-]?[0-9]+)([eE][+-]?[0-9]+|[A-Za-z]*)", re.ASCII)
 _EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18} | {

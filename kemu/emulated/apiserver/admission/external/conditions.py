@@ -15,6 +15,7 @@ from kemu.emulated.apiserver.admission.external.attributes import Attributes, Ma
 from kemu.emulated.apiserver.authorization import attributes as accesses
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.objects import identities
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.validation.extensions import admission_registration
 from kemu.emulated.objects.validation.extensions.admission_registration import (
@@ -27,7 +28,6 @@ from kemu.emulated.objects.validation.extensions.admission_registration import (
 from kemu.errors import KemuError
 from kemu.messages.k8s import admissionregistration_v1_pb2 as v1
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.caches import text_cache
 
 if TYPE_CHECKING:
     from kemu.emulated import cel

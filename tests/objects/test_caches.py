@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 
 from kemu.emulated.objects import names
-from kemu.runtime.caches import MOST, SHORT, text_cache
+from kemu.emulated.objects.caches import MOST, SHORT, text_cache
 
 LONG = 1 << 20
 TEXTS = 100
