@@ -6,8 +6,6 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from kemu.emulated.objects.caches import text_cache
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST_S = -62_135_596_800
 _LATEST_S = 253_402_300_799
@@ -30,7 +28,7 @@ MAX_DURATION_NS = 2**63 - 1
 """292 years."""
 
 
-@text_cache(16_384)
+@lru_cache(16_384)
 def parse_time(text: str) -> int:
     """Unix nanoseconds of an RFC 3339 text, cut to whole microseconds. Raises ValueError."""
     try:
