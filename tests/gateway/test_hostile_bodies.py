@@ -75,8 +75,8 @@ FOUND: list[tuple[str, str, Any, int, str]] = [
         f"{UNTYPED}.name: expected string, got &value.valueUnstructured{{Value:5}}",
     ),
 ]
-"""By ``python -m tests.fuzz.up``, or close to it: panics before. Kubernetes, too, answers with 500 what is mistyped in an
-apply, in these words."""
+"""By ``python -m tests.fuzz.up``, or close to it: panics before. Kubernetes, too, answers with 500 what is mistyped in
+an apply, in these words."""
 
 
 @contextlib.asynccontextmanager
