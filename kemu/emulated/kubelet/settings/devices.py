@@ -8,7 +8,7 @@ from typing import Any
 
 from kemu.emulated.settings.declared import REQUIRED, setting
 from kemu.emulated.settings.distributed import TIME
-from kemu.emulated.settings.shapes import QUANTITY, Free, ListOf, MapOf, Text, Whole
+from kemu.emulated.settings.shapes import QUANTITY, Free, ListOf, MapOf, Switch, Text, Whole
 
 MOST = 4096
 """Devices of one driver on a node."""
@@ -27,6 +27,11 @@ class Devices:
         Free(), "Attributes: a text, a whole number, true or false, or {version: 1.2.3}.", {}
     )
     capacity: Mapping[str, str] = setting(MapOf(QUANTITY), "Capacities, such as memory: 80Gi.", {})
+    shared: bool = setting(
+        Switch(),
+        "Whether several claims may have one, each a part of its capacities (allowMultipleAllocations).",
+        False,
+    )
     taints: list[Any] = setting(ListOf(Free()), "Taints as in a ResourceSlice: key, value, effect.", [])
     publish: Any = setting(TIME, "From the registration of the node to the slices; {default} by default.", "0s")
     prepare: Any = setting(TIME, "How long it takes to prepare a claim; {default} by default.", "100ms")
