@@ -639,6 +639,10 @@ def _spread(items: Sequence[T]) -> Sequence[T]:
     return items if len(items) <= SAMPLE else items[:: -(-len(items) // SAMPLE)]
 
 
+_WHOM = ("actor", "actors", "node", "nodes", "between", "from", "to", "apiServer", "of", "process", "clusterNode")
+"""Parameters of faults that name actors, nodes or processes."""
+
+
 def _struck(faults: Sequence[Fault]) -> list[Struck]:
     """Faults by their ids."""
     by_id: dict[str, list[Fault]] = {}
@@ -648,8 +652,9 @@ def _struck(faults: Sequence[Fault]) -> list[Struck]:
     for id_, group in by_id.items():
         whom = {name for fault in group for pair in fault.hits for name in pair if name}
         for fault in group:
-            for value in fault.data.parameters.values():
-                whom |= set(_flat(value))
+            for name, value in fault.data.parameters.items():
+                if name in _WHOM:
+                    whom |= set(_flat(value))
         ends = [fault.end_ns for fault in group]
         end_ns = None if None in ends else max(end for end in ends if end is not None)
         found.append(Struck(id_, group[0].what, group[0].begin_ns, end_ns, frozenset(whom), group))
