@@ -130,7 +130,7 @@ class Words:
         if isinstance(cause, Struck):
             begins = f"fault {cause.what}"
             detail = _lasted(cause)
-            whom = self._zone(cause.id) or sorted(cause.whom)
+            whom = self._zone(cause.id) or sorted(cause.stated or cause.whom)
             return Root(
                 FAULT,
                 cause.id,
