@@ -60,19 +60,18 @@ def plot(folder: Path, out: Path, *options: str) -> int:
 def test_a_pdf_has_the_size_and_the_fonts_asked_for_and_the_same_bytes_in_each_process(
     folder: Path, tmp_path: Path
 ) -> None:
-    wanted = ["waiting", "starvation", "--metric", "waiting.max_s", "--format", "pdf", "--size", "84mmx60mm"]
+    wanted = ["waiting", "--format", "pdf", "--size", "84mmx60mm"]
     assert plot(folder, tmp_path / "a", *wanted) == 0
     script = "import sys; from kemu.doors.cli.main import main; sys.exit(main(sys.argv[1:]))"
     arguments = ["plot", str(folder), *wanted, "--out", str(tmp_path / "b"), "--title", "", "--font-size", "8"]
     subprocess.run([sys.executable, "-c", script, *arguments], check=True, capture_output=True, timeout=120)
-    for name in ("waiting.pdf", "starvation.pdf"):
-        made = (tmp_path / "a" / name).read_bytes()
-        assert hashlib.sha256(made).digest() == hashlib.sha256((tmp_path / "b" / name).read_bytes()).digest()
-        box = re.search(rb"/MediaBox \[0 0 ([0-9.]+) ([0-9.]+)\]", made)
-        assert box is not None
-        assert [float(side) / 72 * 25.4 for side in box.groups()] == pytest.approx([84, 60], abs=0.01)
-        assert b"LiberationSans" in made
-        assert b"Date" not in made
+    made = (tmp_path / "a" / "waiting.pdf").read_bytes()
+    assert hashlib.sha256(made).digest() == hashlib.sha256((tmp_path / "b" / "waiting.pdf").read_bytes()).digest()
+    box = re.search(rb"/MediaBox \[0 0 ([0-9.]+) ([0-9.]+)\]", made)
+    assert box is not None
+    assert [float(side) / 72 * 25.4 for side in box.groups()] == pytest.approx([84, 60], abs=0.01)
+    assert b"LiberationSans" in made
+    assert b"Date" not in made
 
 
 def test_names_axes_and_size_of_an_svg(folder: Path, tmp_path: Path) -> None:
