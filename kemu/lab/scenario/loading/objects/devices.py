@@ -8,6 +8,7 @@ from typing import Any
 
 from kemu import errors
 from kemu.emulated.kubelet.devices import drivers
+from kemu.emulated.kubelet.settings.devices import Devices
 from kemu.emulated.objects import names, resources
 from kemu.emulated.objects.fields import resource_v1
 from kemu.emulated.settings.declared import plain
@@ -26,6 +27,8 @@ def read(stated: NodeFields, path: Path, report: Report) -> tuple[Mapping[str, A
     found = []
     seen: dict[tuple[str, str], None] = {}
     for index, group in enumerate(stated.devices):
+        if not isinstance(group, Devices):
+            continue  # its mistakes have been reported
         where = (*path, "devices", index)
         for key, wrong in (
             ("driver", names.dns_subdomain(group.driver)),
