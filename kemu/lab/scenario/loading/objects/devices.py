@@ -29,6 +29,8 @@ def read(stated: NodeFields, path: Path, report: Report) -> tuple[Mapping[str, A
     found = []
     seen: dict[tuple[str, str], None] = {}
     for index, group in enumerate(stated.devices):
+        if not isinstance(group, Devices):
+            continue  # its mistakes have been reported
         where = (*path, "devices", index)
         for key, wrong in (
             ("driver", names.dns_subdomain(group.driver)),
