@@ -17,6 +17,7 @@ LINE_PX, LETTER_PX = 24.4, 12.2
 """Of rich's pictures."""
 EDGE_PX = 14
 
+# good first: the same recording as an asciinema cast (.cast), for players that can pause it
 _FORMAT = """\
 <svg class="rich-terminal" viewBox="0 0 {width} @HEIGHT" xmlns="http://www.w3.org/2000/svg">
 <style>

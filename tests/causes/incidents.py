@@ -44,12 +44,12 @@ class Incident:
 class Cluster:
     """A cluster with what usually goes on in it."""
 
-    def __init__(self, seed: int, kind: str) -> None:
+    def __init__(self, seed: int, kind: str, size: tuple[int, int]) -> None:
         self.random = rng = random.Random(f"{kind}-{seed}")
         self.names = rng.sample(NAMES, len(NAMES))
         self.cpu, self.memory_gi = rng.choice([(4, 16), (8, 32), (16, 64)])
         self.zones = rng.choice([2, 3])
-        per_zone = rng.randint(20, 45) // self.zones
+        per_zone = rng.randint(*size) // self.zones
         self.count = per_zone * self.zones
         self.kubelet = {"kubelet": {"evictionHard": {"memory.available": "10%"}}} if rng.random() < 0.5 else {}
         self.nodes: list[Object] = [
@@ -154,7 +154,7 @@ class Cluster:
                     },
                 )
             elif what == "fault":
-                zone, node = rng.randrange(self.zones), rng.randint(1, 5)
+                zone, node = rng.randrange(self.zones), rng.randint(1, min(5, self.count // self.zones))
                 self.chaos.append(
                     {
                         "id": f"hiccup-{len(self.chaos)}",
@@ -498,11 +498,9 @@ def drained_zone(c: Cluster) -> Blame:
 
 def tight_spread(c: Cluster) -> Blame:
     name = c.victim()
-    rule = {
-        "labelSelector": {"matchLabels": {"app": name}},
-        "topologyKey": c.random.choice(["topology.kubernetes.io/zone", "kubernetes.io/hostname"]),
-    }
-    more = c.count * 2 if rule["topologyKey"].startswith("kubernetes") else 12
+    key = c.random.choice(["topology.kubernetes.io/zone", "kubernetes.io/hostname"])
+    rule = {"labelSelector": {"matchLabels": {"app": name}}, "topologyKey": key}
+    more = c.count * 2 if key.startswith("kubernetes") else 12
     return [
         c.patch(
             name,
@@ -571,10 +569,10 @@ OTHERS: tuple[Callable[[Cluster], Blame], ...] = (
 ALL = NAMED + OTHERS
 
 
-def incident(seed: int, kind: str = "") -> Incident:
-    """The kind follows from the seed unless it is given."""
+def incident(seed: int, kind: str = "", size: tuple[int, int] = (20, 60)) -> Incident:
+    """The kind follows from the seed unless it is given. ``size``: least and greatest number of nodes."""
     make = next((one for one in ALL if one.__name__ == kind), ALL[seed % len(ALL)])
-    cluster = Cluster(seed, make.__name__)
+    cluster = Cluster(seed, make.__name__, size)
     found = make(cluster)
     name = f"incident-{seed}"
     scenario = cluster.scenario(name)

@@ -20,64 +20,134 @@ NAMESPACES = ("fuzz-a", "fuzz-b")
 NAMES = ("a", "b", "c", "d")
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 PATCHES = (
-    "application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json",
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/strategic-merge-patch+json",
     "application/apply-patch+yaml",
-)  # fmt: skip
+)
 ACCEPTED = (
-    JSON, YAML, PROTOBUF, "*/*", "application/json;as=Table;g=meta.k8s.io;v=v1",
-    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", "application/vnd.kubernetes.protobuf;stream=watch",
-    "application/cbor", "text/html", "application/json;q=0,*/*;q=x", ";;;", "application/json;as=Table;g=;v=",
-)  # fmt: skip
+    JSON,
+    YAML,
+    PROTOBUF,
+    "*/*",
+    "application/json;as=Table;g=meta.k8s.io;v=v1",
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+    "application/vnd.kubernetes.protobuf;stream=watch",
+    "application/cbor",
+    "text/html",
+    "application/json;q=0,*/*;q=x",
+    ";;;",
+    "application/json;as=Table;g=;v=",
+)
 UNTOUCHED = (
-    "mutatingwebhookconfigurations", "validatingwebhookconfigurations", "apiservices", "mutatingadmissionpolicies",
-    "mutatingadmissionpolicybindings", "validatingadmissionpolicybindings", "clusterrolebindings", "flowschemas",
+    "mutatingwebhookconfigurations",
+    "validatingwebhookconfigurations",
+    "apiservices",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "validatingadmissionpolicybindings",
+    "clusterrolebindings",
+    "flowschemas",
     "prioritylevelconfigurations",
-)  # fmt: skip
+)
 """Only read: what is written there decides about the fuzzer's own requests."""
 
-_POD = {"containers": [{"name": "main", "image": "a", "resources": {"requests": {"cpu": "10m"}}}]}
-_TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": _POD}
-_SELECTOR = {"matchLabels": {"a": "b"}}
-SPECS: dict[str, dict[str, Any]] = {
-    "pods": {"spec": _POD},
-    "configmaps": {"data": {"k": "v"}, "binaryData": {"b": "AAE="}},
-    "secrets": {"type": "Opaque", "data": {"k": "AAE="}},
-    "services": {"spec": {"selector": {"a": "b"}, "ports": [{"port": 80, "targetPort": "http"}]}},
-    "deployments": {"spec": {"replicas": 2, "selector": _SELECTOR, "template": _TEMPLATE}},
-    "replicasets": {"spec": {"replicas": 1, "selector": _SELECTOR, "template": _TEMPLATE}},
-    "statefulsets": {"spec": {"replicas": 1, "serviceName": "a", "selector": _SELECTOR, "template": _TEMPLATE}},
-    "daemonsets": {"spec": {"selector": _SELECTOR, "template": _TEMPLATE}},
-    "jobs": {"spec": {"template": {"spec": {**_POD, "restartPolicy": "Never"}}}},
-    "cronjobs": {"spec": {"schedule": "*/5 * * * *", "jobTemplate": {"spec": {"template": {"spec": {**_POD, "restartPolicy": "Never"}}}}}},
-    "poddisruptionbudgets": {"spec": {"minAvailable": "50%", "selector": _SELECTOR}},
-    "horizontalpodautoscalers": {"spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}}},
-    "leases": {"spec": {"holderIdentity": "a", "renewTime": "2026-01-01T00:00:00.000000Z"}},
-    "resourcequotas": {"spec": {"hard": {"pods": "100", "count/configmaps": "1k"}}},
-    "limitranges": {"spec": {"limits": [{"type": "Container", "default": {"cpu": "100m"}}]}},
-    "roles": {"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]},
-    "rolebindings": {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "a"}, "subjects": [{"kind": "User", "name": "u"}]},
-    "persistentvolumeclaims": {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}},
-    "persistentvolumes": {"spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/a"}}},
-    "networkpolicies": {"spec": {"podSelector": _SELECTOR, "ingress": [{}]}},
-    "ingresses": {"spec": {"defaultBackend": {"service": {"name": "a", "port": {"number": 80}}}}},
-    "endpointslices": {"addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}], "ports": [{"port": 80}]},
-    "priorityclasses": {"value": 10},
-    "storageclasses": {"provisioner": "a.b/c"},
-    "resourceclaims": {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}},
-    "deviceclasses": {"spec": {"selectors": [{"cel": {"expression": "device.driver == 'a'"}}]}},
-    "validatingadmissionpolicies": {"spec": {"matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]}, "validations": [{"expression": "object.metadata.name != 'x'"}]}},
-    "certificatesigningrequests": {"spec": {"request": "AAE=", "signerName": "a.b/c", "usages": ["client auth"]}},
-    "customresourcedefinitions": {"spec": {"group": "f.dev", "scope": "Namespaced", "names": {"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"}, "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True, "x-kubernetes-validations": [{"rule": "self == self"}]}}}}}]}},
-    "subjectaccessreviews": {"spec": {"user": "u", "resourceAttributes": {"verb": "get", "resource": "pods"}}},
-    "tokenreviews": {"spec": {"token": "t"}},
-}  # fmt: skip
+# good first: a spec for another kind: those that are not here are sent an empty one, and little of them is fuzzed
+SPECS: dict[str, dict[str, Any]] = yaml.safe_load("""
+pods: {spec: &pod {containers: [{name: main, image: a, resources: {requests: {cpu: 10m}}}]}}
+configmaps: {data: {k: v}, binaryData: {b: AAE=}}
+secrets: {type: Opaque, data: {k: AAE=}}
+services: {spec: {selector: {a: b}, ports: [{port: 80, targetPort: http}]}}
+deployments:
+  spec: &set {replicas: 2, selector: &all {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: *pod}}
+replicasets: {spec: *set}
+statefulsets: {spec: {<<: *set, serviceName: a}}
+daemonsets: {spec: {selector: *all, template: {metadata: {labels: {a: b}}, spec: *pod}}}
+jobs: {spec: &job {template: {spec: {<<: *pod, restartPolicy: Never}}}}
+cronjobs: {spec: {schedule: "*/5 * * * *", jobTemplate: {spec: *job}}}
+poddisruptionbudgets: {spec: {minAvailable: 50%, selector: *all}}
+horizontalpodautoscalers: {spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: a}}}
+leases: {spec: {holderIdentity: a, renewTime: "2026-01-01T00:00:00.000000Z"}}
+resourcequotas: {spec: {hard: {pods: "100", count/configmaps: 1k}}}
+limitranges: {spec: {limits: [{type: Container, default: {cpu: 100m}}]}}
+roles: {rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}
+rolebindings:
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: a}
+  subjects: [{kind: User, name: u}]
+persistentvolumeclaims: {spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}
+persistentvolumes: {spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1Gi}, hostPath: {path: /a}}}
+networkpolicies: {spec: {podSelector: *all, ingress: [{}]}}
+ingresses: {spec: {defaultBackend: {service: {name: a, port: {number: 80}}}}}
+endpointslices: {addressType: IPv4, endpoints: [{addresses: [10.0.0.1]}], ports: [{port: 80}]}
+priorityclasses: {value: 10}
+storageclasses: {provisioner: a.b/c}
+resourceclaims: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: c}}]}}}
+deviceclasses: {spec: {selectors: [{cel: {expression: device.driver == 'a'}}]}}
+certificatesigningrequests: {spec: {request: AAE=, signerName: a.b/c, usages: [client auth]}}
+customresourcedefinitions:
+  spec:
+    group: f.dev
+    scope: Namespaced
+    names: {plural: as, singular: a, kind: A, listKind: AList}
+    versions:
+      - name: v1
+        served: true
+        storage: true
+        schema:
+          openAPIV3Schema:
+            type: object
+            properties:
+              spec:
+                type: object
+                x-kubernetes-preserve-unknown-fields: true
+                x-kubernetes-validations: [{rule: self == self}]
+subjectaccessreviews: {spec: {user: u, resourceAttributes: {verb: get, resource: pods}}}
+tokenreviews: {spec: {token: t}}
+""")
 """What each kind has beside its name, by resource. Others get an empty ``spec``."""
 
 _STRINGS = (
-    "", " ", "a" * 300, "a" * 70_000, "\x00", "\x1b[2J", "é" * 100, "\ud7ff", "💥", "../../etc/passwd", "%2e%2e", "a/b", "-a", "A", "1e100",
-    "NaN", "-1", "9" * 400, "1Ei", "0.0000000001", "100%", "-5%", "2026-13-45T99:99:99Z", "null", "true", "{{x}}", "self.x[", "'" * 50, "(" * 2_000,
-    "$(A)", "a,b=c", "k8s.io/", "127.0.0.1", "::1", "10.0.0.0/99", "* * * *", "*/0 * * * *", "TZ=Mars 0 0 * * *", "[a-z]+)*(", "<script>",
-)  # fmt: skip
+    "",
+    " ",
+    "a" * 300,
+    "a" * 70_000,
+    "\x00",
+    "\x1b[2J",
+    "é" * 100,
+    "\ud7ff",
+    "💥",
+    "../../etc/passwd",
+    "%2e%2e",
+    "a/b",
+    "-a",
+    "A",
+    "1e100",
+    "NaN",
+    "-1",
+    "9" * 400,
+    "1Ei",
+    "0.0000000001",
+    "100%",
+    "-5%",
+    "2026-13-45T99:99:99Z",
+    "null",
+    "true",
+    "{{x}}",
+    "self.x[",
+    "'" * 50,
+    "(" * 2_000,
+    "$(A)",
+    "a,b=c",
+    "k8s.io/",
+    "127.0.0.1",
+    "::1",
+    "10.0.0.0/99",
+    "* * * *",
+    "*/0 * * * *",
+    "TZ=Mars 0 0 * * *",
+    "[a-z]+)*(",
+    "<script>",
+)
 _NUMBERS = (
     0,
     -1,
@@ -160,7 +230,8 @@ class Request:
 
     @property
     def is_watch(self) -> bool:
-        return "watch=true" in self.target or "watch=1" in self.target or "follow=" in self.target
+        """Whatever ``watch`` says but false: so does Kubernetes."""
+        return "watch=" in self.target or "follow=" in self.target
 
 
 class Draw:
@@ -235,7 +306,7 @@ class Draw:
         if sub in ("exec", "attach") and self._often(0.7):
             query += [("command", "true"), ("stdout", "true")]
         if any(key == "watch" for key, _ in query):
-            query.append(("timeoutSeconds", "1"))
+            query.insert(0, ("timeoutSeconds", "1"))
         if not query:
             return path
         return f"{path}?{urllib.parse.urlencode(query, errors='surrogatepass')}"
@@ -264,9 +335,11 @@ class Draw:
             made = copy.deepcopy(self._one(self._seen))
         else:
             made = {
-                "apiVersion": resource.version, "kind": resource.kind, "metadata": {"name": name},
+                "apiVersion": resource.version,
+                "kind": resource.kind,
+                "metadata": {"name": name},
                 **copy.deepcopy(SPECS.get(collection, {"spec": {}})),
-            }  # fmt: skip
+            }
             if collection == "customresourcedefinitions":
                 made["metadata"]["name"] = "as.f.dev"
         for _ in range(self._one((0, 0, 1, 1, 1, 2, 4))):
@@ -287,15 +360,23 @@ class Draw:
                 "/" * 50,
             )
             steps = [
-                {"op": self._one(("add", "remove", "replace", "test", "move", "copy", "x")), "path": self._one(paths),
-                 "from": self._one(paths), "value": self._value()}
+                {
+                    "op": self._one(("add", "remove", "replace", "test", "move", "copy", "x")),
+                    "path": self._one(paths),
+                    "from": self._one(paths),
+                    "value": self._value(),
+                }
                 for _ in range(self._one((1, 2, 50)))
-            ]  # fmt: skip
+            ]
             return kind, json.dumps(steps).encode()
         body = self._object(resource, name)
         if isinstance(body, dict) and kind == PATCHES[2] and self._often(0.3):
-            body = {"spec": {"containers": [{"name": "main", "$patch": self._one(("delete", "replace", "merge", "x"))}]},
-                    self._one(("$setElementOrder/containers", "$retainKeys", "$deleteFromPrimitiveList/finalizers")): self._value()}  # fmt: skip
+            body = {
+                "spec": {"containers": [{"name": "main", "$patch": self._one(("delete", "replace", "merge", "x"))}]},
+                self._one(
+                    ("$setElementOrder/containers", "$retainKeys", "$deleteFromPrimitiveList/finalizers")
+                ): self._value(),
+            }
         return kind, json.dumps(body).encode()
 
     def _spoilt(self, value: Any) -> Any:
@@ -324,10 +405,26 @@ class Draw:
         return self._value()
 
     def _value(self) -> Any:
-        return self._one((
-            None, True, self._one(_NUMBERS), self._one(_NUMBERS), self._one(_STRINGS), self._one(_STRINGS), self._one(_STRINGS), [], {}, [None], [[]],
-            {"": ""}, {"a": None}, [{}], {self._one(_STRINGS): self._one(_STRINGS)}, [self._one(_STRINGS)] * 30,
-        ))  # fmt: skip
+        return self._one(
+            (
+                None,
+                True,
+                self._one(_NUMBERS),
+                self._one(_NUMBERS),
+                self._one(_STRINGS),
+                self._one(_STRINGS),
+                self._one(_STRINGS),
+                [],
+                {},
+                [None],
+                [[]],
+                {"": ""},
+                {"a": None},
+                [{}],
+                {self._one(_STRINGS): self._one(_STRINGS)},
+                [self._one(_STRINGS)] * 30,
+            )
+        )
 
     def _flipped(self, body: bytes) -> bytes:
         changed = bytearray(body)
@@ -359,9 +456,11 @@ class Draw:
                 "",
             )
             lines += [
-                "Upgrade: websocket", f"Sec-WebSocket-Version: {self._one(('13', '13', '13', '7', 'x'))}",
-                f"Sec-WebSocket-Key: {self._one(('dGhlIHNhbXBsZSBub25jZQ==', 'x', ''))}", f"Sec-WebSocket-Protocol: {self._one(protocols)}",
-            ]  # fmt: skip
+                "Upgrade: websocket",
+                f"Sec-WebSocket-Version: {self._one(('13', '13', '13', '7', 'x'))}",
+                f"Sec-WebSocket-Key: {self._one(('dGhlIHNhbXBsZSBub25jZQ==', 'x', ''))}",
+                f"Sec-WebSocket-Protocol: {self._one(protocols)}",
+            ]
             frames = [self._websocket_frame() for _ in range(self._random.randrange(12))]
         else:
             lines += [
@@ -394,12 +493,19 @@ class Draw:
         return b"\x80\x03" + kind.to_bytes(2, "big") + b"\1" + length.to_bytes(3, "big") + payload
 
     def garbage(self) -> bytes:
-        return self._one((
-            self._random.randbytes(300), b"GET / HTTP/9.9\r\n\r\n", b"GET /api HTTP/1.1\r\nhost: a\r\n" + b"a: b\r\n" * 500 + b"\r\n",
-            b"POST /api/v1/namespaces HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n", b"\x16\x03\x01" * 50,
-            b"POST /api HTTP/1.1\r\nhost: a\r\ncontent-length: -5\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + self._random.randbytes(200),
-            b"POST /api HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n", b"GET  HTTP/1.1\r\n\r\n",
-        ))  # fmt: skip
+        return self._one(
+            (
+                self._random.randbytes(300),
+                b"GET / HTTP/9.9\r\n\r\n",
+                b"GET /api HTTP/1.1\r\nhost: a\r\n" + b"a: b\r\n" * 500 + b"\r\n",
+                b"POST /api/v1/namespaces HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+                b"\x16\x03\x01" * 50,
+                b"POST /api HTTP/1.1\r\nhost: a\r\ncontent-length: -5\r\n\r\n",
+                b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + self._random.randbytes(200),
+                b"POST /api HTTP/1.1\r\nhost: a\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+                b"GET  HTTP/1.1\r\n\r\n",
+            )
+        )
 
     def what(self) -> str:
         return self._one(("request",) * 40 + ("upgrade", "upgrade", "garbage"))

@@ -1,8 +1,9 @@
-"""``python -m tests.fuzz.up --minutes 60 --seed N``: ``kemu up`` under requests, bodies, watches and upgrades that nobody should send.
+"""``python -m tests.fuzz.up --minutes 60 --seed N``: ``kemu up`` under requests that nobody should send.
 
-Found is: a process that ends, an answer of 500, a request without any answer, one that takes longer than its patience, a
-traceback on the terminal, and memory that goes on growing. A good client works all the time, and has to be served. Each finding
-is told with the request that showed it. Exit code 0: nothing found.
+Requests, bodies, watches and upgrades (:mod:`tests.fuzz.requests`). Found is: a process that ends, an answer of 500, a
+request without any answer, one that takes longer than its patience, a traceback on the terminal, and memory that grows
+on and on. A good client works all the time, and has to be served. Each finding is told with its request. Exit code 0:
+nothing found.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ LOOK_S = 5.0
 CLEAN_EVERY = 400
 """Requests of a worker after which it deletes what the fuzzer has made."""
 WARM_SHARE = 0.3
+"""Of the time, in which memory may grow as it likes: what an API server remembers of the past fills."""
+MEMORY_MINUTES = 30
+"""In a shorter time memory is told, and not judged."""
 SHOWN = 600
 """Letters of a body in a finding."""
 EXPECTED = (501, 503, 504)
@@ -44,6 +48,7 @@ SAID = (
     b"resourceVersion should not be set on objects to be created",
     b"unable to find api field in struct",
     b"failed to create typed patch object",
+    b"strconv.ParseUint: parsing",
     b"expected a []interface {}, but received a",
     b"expected a map[string]interface {}, but received a",
 )
@@ -184,9 +189,10 @@ class Worker(threading.Thread):
 
     def _ask(self, connection: http.client.HTTPSConnection, request: Request) -> http.client.HTTPSConnection:
         shown = {
-            "request": f"{request.method} {request.target[:SHOWN]}", "headers": request.headers,
+            "request": f"{request.method} {request.target[:SHOWN]}",
+            "headers": request.headers,
             "body": request.body[:SHOWN].decode(errors="backslashreplace"),
-        }  # fmt: skip
+        }
         begun = time.monotonic()
         fresh = connection.sock is None
         try:
@@ -261,10 +267,22 @@ class Worker(threading.Thread):
 
 
 _KEPT = (
-    "/api/v1/configmaps", "/api/v1/secrets", "/api/v1/services", "/apis/apps/v1/deployments", "/apis/apps/v1/statefulsets",
-    "/apis/apps/v1/daemonsets", "/apis/apps/v1/replicasets", "/apis/batch/v1/cronjobs", "/apis/batch/v1/jobs", "/api/v1/pods",
-    "/api/v1/events", "/apis/events.k8s.io/v1/events", "/api/v1/persistentvolumeclaims", "/api/v1/resourcequotas", "/api/v1/limitranges",
-)  # fmt: skip
+    "/api/v1/configmaps",
+    "/api/v1/secrets",
+    "/api/v1/services",
+    "/apis/apps/v1/deployments",
+    "/apis/apps/v1/statefulsets",
+    "/apis/apps/v1/daemonsets",
+    "/apis/apps/v1/replicasets",
+    "/apis/batch/v1/cronjobs",
+    "/apis/batch/v1/jobs",
+    "/api/v1/pods",
+    "/api/v1/events",
+    "/apis/events.k8s.io/v1/events",
+    "/api/v1/persistentvolumeclaims",
+    "/api/v1/resourcequotas",
+    "/api/v1/limitranges",
+)
 """What the fuzzer makes most of."""
 
 
@@ -336,13 +354,25 @@ def fuzz(minutes: float, seed: int, workers: int, most_mib_per_hour: float, word
         codes += client.codes
     warm = [(at, mib) for at, mib in points if at > points[-1][0] * WARM_SHARE] if points else []
     slope = slope_per_hour(warm) if len(warm) > 2 else 0.0
-    if minutes >= 10 and slope > most_mib_per_hour:
+    if minutes >= MEMORY_MINUTES and slope > most_mib_per_hour:
         findings.add("memory", f"grows by {slope:.0f} MiB per hour")
-    print(json.dumps({
-        "seed": seed, "minutes": minutes, "requests": sum(client.done for client in clients), "resources": len(resources),
-        "codes": dict(sorted(codes.items())), "most_mib": round(max((mib for _, mib in points), default=0)), "mib_per_hour": round(slope),
-        "slowest_good_s": round(slowest[0], 2), "exit": code, "found": dict(findings.counts),
-    }), flush=True)  # fmt: skip
+    print(
+        json.dumps(
+            {
+                "seed": seed,
+                "minutes": minutes,
+                "requests": sum(client.done for client in clients),
+                "resources": len(resources),
+                "codes": dict(sorted(codes.items())),
+                "most_mib": round(max((mib for _, mib in points), default=0)),
+                "mib_per_hour": round(slope),
+                "slowest_good_s": round(slowest[0], 2),
+                "exit": code,
+                "found": dict(findings.counts),
+            }
+        ),
+        flush=True,
+    )
     return 1 if findings.counts else 0
 
 

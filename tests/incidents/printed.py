@@ -261,7 +261,12 @@ def _owners(cluster: Cluster, app: App, template: Object) -> tuple[list[Object],
             "updateStrategy": {"rollingUpdate": {"partition": 0}, "type": "RollingUpdate"},
         }
         revision = f"{app.name}-{_word(app.namespace, app.name, length=10)}"
-        status = {"collisionCount": 0, "currentRevision": revision, "updateRevision": revision, "replicas": count}
+        status: Object = {
+            "collisionCount": 0,
+            "currentRevision": revision,
+            "updateRevision": revision,
+            "replicas": count,
+        }
         owner = head | {"spec": spec, "status": {**status, "observedGeneration": 1, "readyReplicas": ready}}
         return [owner], owner
     pod_hash = _word(app.namespace, app.name, length=10)

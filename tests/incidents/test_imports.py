@@ -199,7 +199,9 @@ def test_nodes_that_were_not_ready_begin_so(objects: list[dict[str, Any]], tmp_p
     nodes[0] = {**nodes[0], "status": {**nodes[0]["status"], "conditions": lost}}
     file = write(tmp_path, "dump.json", [*nodes, *of_kind(objects, "Pod", "Namespace", "PriorityClass")])
     assert main(["import", str(file), "--out", str(tmp_path / "out"), "--duration", "2m"]) == 0
-    assert scenario(tmp_path / "out")["spec"]["chaos"] == [{"at": "0s", "crash": {"actor": f"kubelet/{sick}"}}]
+    assert scenario(tmp_path / "out")["spec"]["chaos"] == [
+        {"at": "0s", "crash": {"actor": f"kubelet/{sick}", "restart": False}}
+    ]
     loaded = loader.load(tmp_path / "out" / "scenario.yaml")
     (result,) = runner.run_all(loaded, runner.Options(out=tmp_path / "run"))[1]
     assert f"kubelet/{sick}" in json.dumps(result.verdict["faults"]) or result.verdict["counts"]["faults"] == 1

@@ -2,7 +2,8 @@
 
 Into a pipe whose reader stops early (``head``, ``less``) the command goes on and exits as it would have: the exit code
 of every command is the same with and without the pipe, however much of the output was read. Control characters that
-come from a scenario, a dump or a run folder are shown as ``\\u001b``, as in JSON; of escape sequences colours alone pass.
+come from a scenario, a dump or a run folder are shown as ``\\u001b``, as in JSON; of escape sequences only colours
+pass.
 """
 
 from __future__ import annotations

@@ -88,17 +88,46 @@ def parts(run: Path, data: Path | None) -> list[pages.Part]:
         name = run_folders.name(folder) if folder != run else ""
         commands = _commands(run, folder, verdict)
         part = pages.Part(folder, verdict, explained.get(folder), name, commands)
-        found.append(dataclasses.replace(part, causes=_causes(folder), observed=run_folders.observed(folder)))
+        found.append(
+            dataclasses.replace(part, causes=_causes(run, folder, data), observed=run_folders.observed(folder))
+        )
     return found
 
 
-def _causes(folder: Path) -> dict[str, Any] | None:
-    """Why the run went wrong; None where its log is too long to look for that."""
-    from kemu.lab.tell.causes import finding
+MOST_CHECKED_BYTES = 4_000_000
+"""Of the run log: a longer run is not made again without its first root."""
+_CHECK_S = 600.0
 
-    if _events_bytes(folder) > MOST_EXPLAINED_BYTES:
+
+def _causes(run: Path, folder: Path, data: Path | None) -> dict[str, Any] | None:
+    """Why the run went wrong, and what a run without the first root says where that is soon made; None where its log
+    is too long to look for that."""
+    from kemu.lab.tell.causes import checking, finding
+
+    size = _events_bytes(folder)
+    if size > MOST_EXPLAINED_BYTES:
         return None
-    return finding.causes_of(folder).to_json()
+    causes = finding.causes_of(folder)
+    if causes.roots and size <= MOST_CHECKED_BYTES and folder == run and _runtime(run) == "sim":
+        scenario = _scenario(run, data)
+        if scenario is not None:
+            causes = checking.check(scenario, causes, _CHECK_S, 1)
+    return causes.to_json()
+
+
+def _runtime(folder: Path) -> str:
+    return str(run_folders.verdict(folder).get("runtime", ""))
+
+
+def _scenario(run: Path, data: Path | None) -> Scenario | None:
+    """As it was run; None where it cannot be loaded here, such as a trace whose files are elsewhere."""
+    from kemu.doors.cli import inputs
+    from kemu.runtime.runlog import folders as run_files
+
+    try:
+        return inputs.load(str(run / run_files.SCENARIO_FILE), data, {}, quiet=True)
+    except KemuError:
+        return None
 
 
 def _causes_of(scenario: Scenario, events: Sequence[Entry]) -> dict[str, Any]:
@@ -145,17 +174,12 @@ def _events_bytes(folder: Path) -> int:
 
 def _made(run: Path, folders: list[Path], wanted: list[Path], data: Path | None) -> dict[Path, dict[str, Any]]:
     """Explanations of runs in virtual time that can be made again."""
-    from kemu.doors.cli import inputs
     from kemu.lab.scenario.loading import loader
     from kemu.lab.tell.explaining import losses, reports
-    from kemu.runtime.runlog import folders as run_files
 
-    if run_folders.verdict(run).get("runtime") != "sim":
+    scenario = _scenario(run, data) if _runtime(run) == "sim" else None
+    if scenario is None:
         return {}
-    try:
-        scenario = inputs.load(str(run / run_files.SCENARIO_FILE), data, {}, quiet=True)
-    except KemuError:
-        return {}  # such as a trace whose files are not here
     variants = [variant for _, variant in loader.variants(scenario)]
     if len(variants) != len(folders):
         return {}

@@ -8,6 +8,7 @@ telling_pods   the pod that failed or starved, which is worth a trace
 layouts        text that fits a terminal of any width
 limits         the tables of docs/limits.md
 
+causes         why a run went wrong: roots and chains
 explaining     why a run fails
 page           the report: one HTML file
 live           the same page while a run goes on

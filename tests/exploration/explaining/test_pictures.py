@@ -122,7 +122,10 @@ def test_a_file_is_explained_too(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(command) == 1
     assert json.loads(capsys.readouterr().out)["sentences"][0]["event"] is None
     assert (tmp_path / "out" / reports.PICTURE).is_file()
-    assert main(["explain", "seeds/node-selector", "--out", str(tmp_path / "no")]) == 2
+    file.write_text(
+        "apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata: {name: idle}\nspec: {nodes: [{name: node-1}]}\n"
+    )
+    assert main(["explain", str(file), "--out", str(tmp_path / "no")]) == 2
     assert "nothing to explain" in capsys.readouterr().err
 
 

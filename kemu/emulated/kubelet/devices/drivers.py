@@ -229,6 +229,8 @@ def devices_of(group: Devices) -> list[Device]:
         template.attributes[name].CopyFrom(_attribute(name, value))
     for name, amount in group.capacity.items():
         template.capacity[name].value.string = amount
+    if group.shared:
+        template.allowMultipleAllocations = True
     for taint in group.taints:
         template.taints.append(convert.from_json(DeviceTaint, taint))
     found = []

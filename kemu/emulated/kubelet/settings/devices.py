@@ -8,7 +8,7 @@ from typing import Any
 
 from kemu.emulated.settings.declared import REQUIRED, Complaint, setting
 from kemu.emulated.settings.distributed import TIME
-from kemu.emulated.settings.shapes import QUANTITY, Free, ListOf, MapOf, Text, Whole
+from kemu.emulated.settings.shapes import QUANTITY, Free, ListOf, MapOf, Switch, Text, Whole
 
 MOST = 4096
 """Devices of one driver on a node."""
@@ -27,6 +27,11 @@ class Devices:
         Free(), "Attributes: a text, a whole number, true or false, or {version: 1.2.3}.", {}
     )
     capacity: Mapping[str, str] = setting(MapOf(QUANTITY), "Capacities, such as memory: 80Gi.", {})
+    shared: bool = setting(
+        Switch(),
+        "Whether several claims may have one, each a part of its capacities (allowMultipleAllocations).",
+        False,
+    )
     taints: list[Any] = setting(ListOf(Free()), "Taints as in a ResourceSlice: key, value, effect.", [])
     devices: list[Any] = setting(ListOf(Free()), "Each device as in a ResourceSlice, in place of count.", [])
     shared_counters: list[Any] = setting(

@@ -200,7 +200,7 @@ class _Play:
 
     async def _create_driver(self, operation: Json) -> None:
         """A slice for each node whose name fits."""
-        nodes = (await self._client.list("nodes")).items
+        nodes = await self._all("nodes")
         count = self._number(operation, "maxClaimsPerNode")
         made = []
         for node in nodes:
@@ -215,15 +215,15 @@ class _Play:
         """Give each claim its devices, without a pod: the first node in turn that has them."""
         client, env = self._client, self._runtime.env("user")
         cluster, devices = Cluster(), Devices(env.clock)
-        for node in (await client.list("nodes")).items:
+        for node in await self._all("nodes"):
             cluster.set_node(node)
-        for one in (await client.list("deviceclasses")).items:
+        for one in await self._all("deviceclasses"):
             devices.set_class(one)
-        for one in (await client.list("resourceslices")).items:
+        for one in await self._all("resourceslices"):
             devices.set_slice(one, is_there=True)
         wanted = operation.get("namespace", "")
         nodes = deque(cluster.rows)
-        for claim in (await client.list("resourceclaims")).items:
+        for claim in await self._all("resourceclaims"):
             if wanted not in ("", claim.metadata.namespace) or claim.status.HasField("allocation"):
                 continue
             allocator = Allocator(devices.allocated(), devices.classes, devices.pools_of)
@@ -265,7 +265,7 @@ class _Play:
         if operation.get("skipWaitToCompletion") or not count:
             await creating
             return
-        await self._runtime.run_until((self._now_s() + _LIMIT_S) * SECOND_NS, stop=progress.done)
+        await self._runtime.run_until(round((self._now_s() + _LIMIT_S) * SECOND_NS), stop=progress.done)
         if not progress.done.is_set():
             raise KemuError(f"createPods: only {progress.bound} of {count} pods of {namespace} were bound")
         await creating
@@ -299,7 +299,7 @@ class _Play:
 
         progress.every, progress.turn = 1, bound
         await create_all(client, pods)
-        await self._runtime.run_until((self._now_s() + _LIMIT_S) * SECOND_NS, stop=progress.done)
+        await self._runtime.run_until(round((self._now_s() + _LIMIT_S) * SECOND_NS), stop=progress.done)
         progress.turn = None
         if not progress.done.is_set():
             raise KemuError(f"createPods: the cluster of {namespace} did not stay steady after {progress.bound} pods")
@@ -328,6 +328,9 @@ class _Play:
         if name not in self._namespaces:
             self._namespaces.add(name)
             await self._client.create(shapes.namespace(name))
+
+    async def _all(self, resource: str) -> list[Any]:
+        return list((await self._client.list(resource)).items)
 
     def _object(self, manifest: Json) -> KubernetesObject:
         found = convert.from_manifest(manifest)

@@ -610,7 +610,7 @@ class _Loading:
             for name, value in timeline.trace_priority_classes.items()
             if name not in spec.priority_classes
         ]
-        setup: list[scenarios.Manifest] = []
+        setup = [_manifest(one, ("spec", "workloads"), self.report) for one in timeline.trace_claims.values()]
         declared = [*self._objects]
         for data, where, report in sources:
             stated = manifests.stated_name(data)

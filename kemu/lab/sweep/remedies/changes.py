@@ -119,10 +119,8 @@ def _made(name: str, found: Sequence[Document], spec: Mapping[str, Any], problem
 
 def _title(data: Mapping[str, Any]) -> str:
     metadata = data.get("metadata") or {}
-    name = short(
-        f"{metadata['namespace']}/{metadata.get('name')}" if metadata.get("namespace") else metadata.get("name")
-    )
-    return f"{data.get('kind')} {name}"
+    names = [str(metadata[part]) for part in ("namespace", "name") if metadata.get(part)]
+    return f"{data.get('kind')} {short('/'.join(names))}"
 
 
 def _added(key: str, before: Json, after: Json) -> list[str]:

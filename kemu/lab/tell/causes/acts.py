@@ -15,6 +15,8 @@ from google.protobuf.message import Message
 from kemu.emulated.objects import meta, resources
 from kemu.lab.checks.history import custom_objects
 from kemu.lab.tell.causes.evidence import Evidence, Version
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.runlog.events import Autoscaled, DrainStepped, MachineOff, NodeTainted, UserActed
 from kemu.runtime.words import short
 
@@ -137,12 +139,17 @@ class Acts:
                         yield Act(kind, name, time_ns, CHANGED, fields, after)
             before = after
 
-    def _is_autoscaled(self, message: Any, time_ns: int) -> bool:
+    def _is_autoscaled(self, message: KubernetesObject, time_ns: int) -> bool:
         namespace, second = message.metadata.namespace, time_ns // SECOND_NS
         return any((namespace, second + step) in self._scaled for step in (-1, 0, 1))
 
     def _by_clients(
-        self, name: str, time_ns: int, before: Any, after: Any, fields: dict[str, tuple[str, str]]
+        self,
+        name: str,
+        time_ns: int,
+        before: core_v1_pb2.Node,
+        after: core_v1_pb2.Node,
+        fields: dict[str, tuple[str, str]],
     ) -> dict[str, tuple[str, str]]:
         """What controllers do to nodes is taints of their own; pods' CIDRs and provider's ids are nobody's act."""
         was, now = _taints(before), _taints(after)
@@ -222,7 +229,7 @@ def _is_usual(kind: str, name: str) -> bool:
     )
 
 
-def _taints(node: Any) -> dict[str, str]:
+def _taints(node: core_v1_pb2.Node) -> dict[str, str]:
     return {taint.key: taint.effect for taint in node.spec.taints}
 
 
@@ -236,7 +243,7 @@ def differences(before: Message, after: Message) -> dict[str, tuple[str, str]]:
         name = descriptor.name
         if name in ("status", "metadata"):
             continue
-        _differ(name, descriptor, before, after, found)
+        _differ(name, name, before, after, found)
     was, now = before.metadata.labels, after.metadata.labels  # type: ignore[attr-defined]
     for label in sorted({*was, *now}):
         if was.get(label) != now.get(label):
@@ -244,8 +251,8 @@ def differences(before: Message, after: Message) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _differ(path: str, descriptor: Any, before: Message, after: Message, found: dict[str, tuple[str, str]]) -> None:
-    name = descriptor.name
+def _differ(path: str, name: str, before: Message, after: Message, found: dict[str, tuple[str, str]]) -> None:
+    descriptor = after.DESCRIPTOR.fields_by_name[name]
     one, other = getattr(before, name), getattr(after, name)
     if one == other:
         return
@@ -264,15 +271,15 @@ def _differ(path: str, descriptor: Any, before: Message, after: Message, found: 
                 if was != now and hasattr(now, "DESCRIPTOR"):
                     named = getattr(now, "name", "") or str(index)
                     for part in now.DESCRIPTOR.fields:
-                        _differ(f"{path}[{named}].{part.name}", part, was, now, found)
+                        _differ(f"{path}[{named}].{part.name}", part.name, was, now, found)
                 elif was != now:
                     found[f"{path}[{index}]"] = said(was), said(now)
     else:
         for part in other.DESCRIPTOR.fields:
-            _differ(f"{path}.{part.name}", part, one, other, found)
+            _differ(f"{path}.{part.name}", part.name, one, other, found)
 
 
-def said(value: Any) -> str:
+def said(value: object) -> str:
     """A value as people write it."""
     if isinstance(value, Message):
         text = getattr(value, "string", None)

@@ -19,6 +19,7 @@ from kemu.lab.checks.history.facts import Fact, Fault, PodHistory
 from kemu.lab.tell.causes.acts import DELETED, SECOND_NS, Act, Acts
 from kemu.lab.tell.causes.evidence import Evidence
 from kemu.lab.tell.causes.owners import Owners, Top
+from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import PodEvicting, PressureChanged, refusing_quota
 from kemu.runtime.words import short
 
@@ -47,6 +48,8 @@ class Struck:
     whom: frozenset[str]
     """Actors and nodes that it names or has hit."""
     faults: list[Fault]
+    stated: frozenset[str] = frozenset()
+    """Those that it names."""
 
 
 T = TypeVar("T")
@@ -123,9 +126,11 @@ class Blame:
         surest = max((weight for weight, _ in weights), default=0.0)
         if surest > 0.2:
             return [Blamed(one.cause, one.share * max(surest, 0.5), one.path) for one in shared(weights)]
-        for act in self.acts.all():
-            if 0 < act.time_ns <= begin_ns and begin_ns - act.time_ns < NEAR_NS:
-                weights.append((0.3 * 0.5 ** ((begin_ns - act.time_ns) / (30 * SECOND_NS)), [Blamed(act, 1.0)]))
+        weights += [
+            (0.3 * 0.5 ** ((begin_ns - act.time_ns) / (30 * SECOND_NS)), [Blamed(act, 1.0)])
+            for act in self.acts.all()
+            if 0 < act.time_ns <= begin_ns and begin_ns - act.time_ns < NEAR_NS
+        ]
         sure = min(1.0, sum(weight for weight, _ in weights))
         return [Blamed(one.cause, one.share * sure, one.path) for one in shared(weights)]
 
@@ -193,8 +198,7 @@ class Blame:
         text = f"{fact.reason} {fact.message}"
         if "NodeShutdown" in text:
             return with_step(self.lost_node(fact.node, fact.time_ns), step)
-        for word, signal in (("memory", "memory.available"), ("MemoryPressure", "memory.available"),
-                             ("DiskPressure", "nodefs.available"), ("ephemeral", "nodefs.available"), ("PIDPressure", "pid.available")):  # fmt: skip
+        for word, signal in _REJECTING:
             if word in text and "OutOf" not in text:
                 return with_step(self.pressure(fact.node, fact.time_ns, signal), step)
         if "OutOf" in text:
@@ -341,7 +345,7 @@ class Blame:
             uses = used.get(pod.uid, 0) if used else self.uses(pod, resource, time_ns)
             wants = pod.requests.get("memory" if resource == "memory" else "ephemeral-storage", 0)
             beyond = uses - wants if resource in ("memory", "disk") else uses
-            act = self.owners.template(pod.uid)
+            act = self.owners.usage(pod.uid) if beyond > 0 else None
             if beyond > 0 and act is not None:
                 weights[id(act)] = (weights.get(id(act), (0.0, act))[0] + beyond, act)
         since_ns = self._pressed_since(node, time_ns)
@@ -367,9 +371,11 @@ class Blame:
 
     def _own_usage(self, node: str) -> Act | None:
         for one in self.evidence.document.get("nodes") or ():
-            if isinstance(one, dict) and one.get("usage"):
-                if one.get("name") == node or ("namePrefix" in one and node.startswith(str(one["namePrefix"]))):
-                    return self._standing("Node", self._group(node), "usage")
+            is_meant = isinstance(one, dict) and (
+                one.get("name") == node or ("namePrefix" in one and node.startswith(str(one["namePrefix"])))
+            )
+            if is_meant and one.get("usage"):
+                return self._standing("Node", self._group(node), "usage")
         return None
 
     def uses(self, pod: PodHistory, resource: str, time_ns: int) -> int:
@@ -477,7 +483,7 @@ class Blame:
 
     def _is_cordoned(self, node: str, time_ns: int) -> bool:
         message = self.evidence.at(f"/registry/nodes/{node}", time_ns)
-        return message is not None and bool(message.spec.unschedulable)
+        return isinstance(message, core_v1_pb2.Node) and message.spec.unschedulable
 
     def _lost_nodes(self, time_ns: int) -> list[str]:
         """Nodes that were there before anything happened, and take no pods now."""
@@ -601,6 +607,14 @@ class Blame:
         return shared((weight, [Blamed(act, 1.0)]) for weight, act in parts.values())
 
 
+_REJECTING = (
+    ("memory", "memory.available"),
+    ("MemoryPressure", "memory.available"),
+    ("DiskPressure", "nodefs.available"),
+    ("ephemeral", "nodefs.available"),
+    ("PIDPressure", "pid.available"),
+)
+"""Words of rejections under pressure, and the signals."""
 _REFUSING = (
     "ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
     "MutatingAdmissionPolicy", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "LimitRange",
@@ -627,6 +641,10 @@ def _spread(items: Sequence[T]) -> Sequence[T]:
     return items if len(items) <= SAMPLE else items[:: -(-len(items) // SAMPLE)]
 
 
+_WHOM = ("actor", "actors", "node", "nodes", "between", "from", "to", "apiServer", "of", "process", "clusterNode")
+"""Parameters of faults that name actors, nodes or processes."""
+
+
 def _struck(faults: Sequence[Fault]) -> list[Struck]:
     """Faults by their ids."""
     by_id: dict[str, list[Fault]] = {}
@@ -635,12 +653,17 @@ def _struck(faults: Sequence[Fault]) -> list[Struck]:
     found = []
     for id_, group in by_id.items():
         whom = {name for fault in group for pair in fault.hits for name in pair if name}
-        for fault in group:
-            for value in fault.data.parameters.values():
-                whom |= set(_flat(value))
+        stated = {
+            who
+            for fault in group
+            for name, value in fault.data.parameters.items()
+            if name in _WHOM
+            for who in _flat(value)
+        }
+        whom |= stated
         ends = [fault.end_ns for fault in group]
         end_ns = None if None in ends else max(end for end in ends if end is not None)
-        found.append(Struck(id_, group[0].what, group[0].begin_ns, end_ns, frozenset(whom), group))
+        found.append(Struck(id_, group[0].what, group[0].begin_ns, end_ns, frozenset(whom), group, frozenset(stated)))
     return found
 
 

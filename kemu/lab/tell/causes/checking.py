@@ -13,6 +13,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from google.protobuf.message import Message
+
 from kemu.emulated.objects import resources
 from kemu.errors import KemuError
 from kemu.lab.exploration import executions
@@ -40,6 +42,8 @@ def check(scenario: Scenario, causes: Causes, limit_s: float, most: int = CHECKE
         else root
         for number, root in enumerate(causes.roots)
     ]
+    # What is refuted comes after what is not.
+    roots.sort(key=lambda root: root.check is not None and root.check.holds is False)
     return dataclasses.replace(causes, roots=tuple(roots))
 
 
@@ -47,27 +51,29 @@ def without(scenario: Scenario, root: Root) -> tuple[Scenario, str] | None:
     """The scenario without a root, and what it lacks in words; None: the root cannot be taken away."""
     if root.fault:
         rest = tuple(one for one in scenario.chaos if one.id != root.fault)
-        found = len(rest) < len(scenario.chaos), {"chaos": rest}, f"the fault {root.fault}"
+        differs, what = len(rest) < len(scenario.chaos), f"the fault {root.fault}"
+        other = dataclasses.replace(scenario, chaos=rest)
     elif root.events:
         events = tuple(one for one in scenario.events if one.index not in root.events)
         count = len(scenario.events) - len(events)
-        words = f"the {root.what}" if count == 1 else f"the {root.what} ({count} events)"
-        found = count > 0, {"events": events}, words
+        what = f"the {root.what}" if count == 1 else f"the {root.what} ({count} events)"
+        differs, other = count > 0, dataclasses.replace(scenario, events=events)
     elif root.kind == LOAD:
         name = root.name.removeprefix("workload ")
         streams = tuple(one for one in scenario.workloads if one.name != name)
-        found = len(streams) < len(scenario.workloads), {"workloads": streams}, root.name
+        differs, what = len(streams) < len(scenario.workloads), root.name
+        other = dataclasses.replace(scenario, workloads=streams)
     elif root.kind == CONFIGURATION:
         setup = tuple(one for one in scenario.setup if _name(one.message) != root.name)
-        found = len(setup) < len(scenario.setup), {"setup": setup}, root.name
+        differs, what = len(setup) < len(scenario.setup), root.name
+        other = dataclasses.replace(scenario, setup=setup)
     else:
         return None
-    differs, changes, what = found
-    return (dataclasses.replace(scenario, **changes), what) if differs else None  # type: ignore[arg-type]
+    return (other, what) if differs else None
 
 
-def _name(message: Any) -> str:
-    metadata = message.metadata
+def _name(message: Message) -> str:
+    metadata = message.metadata  # type: ignore[attr-defined]
     name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
     return f"{resources.of(message).kind} {short(name)}"
 

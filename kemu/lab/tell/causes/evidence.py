@@ -1,4 +1,4 @@
-"""What the log of a run says that bears on causes: objects by version, lives of pods, what kubelets and API servers did.
+"""What the log of a run says that bears on causes: versions of objects, lives of pods, what kubelets and servers did.
 
 Role: read once, beside the history; :mod:`acts` finds in it what clients did, :mod:`blame` what followed from what.
 """
@@ -17,6 +17,7 @@ from google.protobuf.message import Message
 from kemu.emulated.objects import meta, resources
 from kemu.lab.checks.history import History, custom_objects, parsed
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.runlog import folders
 from kemu.runtime.runlog.events import (
     ApiRequest,
@@ -187,7 +188,7 @@ class Evidence:
         for life in self.lives.values():
             self._close(life, self.end_ns)
 
-    def at(self, key: str, time_ns: int) -> Any:
+    def at(self, key: str, time_ns: int) -> KubernetesObject | None:
         """The object as it was then; None: there was none."""
         found = None
         for version in self.versions.get(key, ()):

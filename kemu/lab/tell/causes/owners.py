@@ -5,13 +5,14 @@ Role: below :mod:`blame`.
 
 from __future__ import annotations
 
-from typing import Any
-
+from kemu.emulated.kubelet.usage.usages import USAGE
 from kemu.emulated.objects import meta, resources
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.tell import happenings
 from kemu.lab.tell.causes.acts import CHANGED, CREATED, DELETED, Act, Acts
 from kemu.lab.tell.causes.evidence import Evidence
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.words import short
 
 Top = tuple[str, str]
@@ -48,7 +49,7 @@ class Owners:
             kind, name = above.kind, above.name
         return kind, short(f"{namespace}/{name}")
 
-    def _object(self, kind: str, namespace: str, name: str) -> Any:
+    def _object(self, kind: str, namespace: str, name: str) -> KubernetesObject | None:
         resource = resources.BY_KIND.get(kind)
         if resource is None:
             return None
@@ -69,6 +70,19 @@ class Owners:
             self._templates[key] = self._template(top, pod)
         return self._templates[key]
 
+    def usage(self, uid: str) -> Act | None:
+        """The act since which pods of its workload ask for and use what it does, whatever else was changed later."""
+        act = self.template(uid)
+        if act is None or act.message is None or "template" not in act.message.spec.DESCRIPTOR.fields_by_name:
+            return act
+        for other in reversed(self._acts.of.get((act.kind, act.name), ())):
+            if other.time_ns >= act.time_ns or other.message is None or other.what == DELETED:
+                continue
+            if _uses(other.message.spec.template) != _uses(act.message.spec.template):
+                break
+            act = other
+        return act
+
     def _template(self, top: Top, pod: PodHistory) -> Act | None:
         when_ns = pod.created_ns
         if top[0] == "Deployment":
@@ -76,7 +90,7 @@ class Owners:
             replica_set = self._object("ReplicaSet", namespace, name)
             versions = self._evidence.versions.get(f"/registry/replicasets/{namespace}/{name}", ())
             when_ns = versions[0].time_ns if versions else when_ns
-            if replica_set is not None:
+            if isinstance(replica_set, apps_v1_pb2.ReplicaSet):
                 alike = [
                     act
                     for act in self._acts.of.get(top, ())
@@ -136,7 +150,13 @@ class Owners:
         return found[-1] if found else None
 
 
-def _same(one: Any, other: Any) -> bool:
+def _uses(template: core_v1_pb2.PodTemplateSpec) -> tuple[str, dict[str, str], list[core_v1_pb2.Container]]:
+    """On what of a template it depends how much its pods use: lives by rule go by labels, images and commands."""
+    containers = [*template.spec.initContainers, *template.spec.containers]
+    return template.metadata.annotations.get(USAGE, ""), dict(template.metadata.labels), containers
+
+
+def _same(one: core_v1_pb2.PodTemplateSpec, other: core_v1_pb2.PodTemplateSpec) -> bool:
     """Whether pods of two templates are alike but for labels that controllers set."""
-    notes = {key: value for key, value in one.metadata.annotations.items()}
-    return bool(one.spec == other.spec) and notes == {key: value for key, value in other.metadata.annotations.items()}
+    notes = dict(one.metadata.annotations)
+    return bool(one.spec == other.spec) and notes == dict(other.metadata.annotations)

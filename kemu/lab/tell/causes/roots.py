@@ -139,7 +139,7 @@ class Causes:
     end_ns: int = 0
     """When the run ended, or its log does."""
     total: float = 0.0
-    """How much went wrong: minutes that pods did not run which should have; what is over in an instant counts as some."""
+    """How much went wrong: minutes that pods did not run which should; what is over in an instant counts as some."""
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from google.protobuf.message import Message
+
 from kemu.lab.checks.history.facts import Fact, PodHistory
 from kemu.lab.checks.scheduling import ledgers
 from kemu.lab.tell.causes.acts import DELETED, SECOND_NS
@@ -272,9 +274,8 @@ class Symptoms:
         )
         key = f"/registry/{plural}/{top[1] if '/' in top[1] else 'default/' + top[1]}"
         sizes = [
-            (version.time_ns, int(version.message.spec.replicas) if version.message is not None and not version.message.metadata.HasField("deletionTimestamp") else 0)
-            for version in self._evidence.versions.get(key, ())
-        ] or sizes  # fmt: skip
+            (version.time_ns, _replicas(version.message)) for version in self._evidence.versions.get(key, ())
+        ] or sizes
         moments = sorted({time_ns for time_ns, _ in (*sizes, *alive)} | {self._end_ns})
         changes: Counter[int] = Counter()
         for time_ns, step in alive:
@@ -337,7 +338,7 @@ class Symptoms:
             subject = f"{number} {event.verb} {event.name}"
             blamed = with_step(found, Step("slow", subject, event.start))
             yield Symptom("slow", subject, min(0.1 + took, MOST_OF_ONE), event.start, time_ns, blamed)
-        for number, (time_ns, _, event) in enumerate(self._evidence.events[RequestThrottled][: MOST_ALIKE * 5]):
+        for number, (time_ns, _, _event) in enumerate(self._evidence.events[RequestThrottled][: MOST_ALIKE * 5]):
             found = self._blame.meanwhile(time_ns, time_ns, ("apiserver", "store"))
             yield Symptom(
                 "throttled",
@@ -366,7 +367,7 @@ class Symptoms:
             yield Symptom("drain", name, weight, waits[0].time_ns, end_ns, with_step(found, step))
 
     def _budget(self, fact: Fact) -> list[Blamed]:
-        """The budget that keeps a pod. One that could spare a pod if all were well is not to blame: what ails them is."""
+        """The budget that keeps a pod; most of all what ails its pods, where something does."""
         pod = self._history.pod(fact.reason)
         if pod is None:
             return []
@@ -407,6 +408,13 @@ class Symptoms:
             if len(parts) >= MOST_OF_ONE:
                 break
         return shared(parts)
+
+
+def _replicas(message: Message | None) -> int:
+    """How many pods a workload wants; nothing, where it is gone or goes."""
+    if message is None or message.metadata.HasField("deletionTimestamp"):  # type: ignore[attr-defined]
+        return 0
+    return int(message.spec.replicas)  # type: ignore[attr-defined]
 
 
 _SIGNALS = {"MemoryPressure": "memory.available", "DiskPressure": "nodefs.available", "PIDPressure": "pid.available"}

@@ -14,20 +14,13 @@ from kemu.runtime.words import short
 
 NAMES = 10
 """So many names of pods or nodes a link keeps."""
-RANKS = {
-    kind: number
-    for number, kind in enumerate(
-        ["large", "demand", "removed", "tainted", "cordoned", "slow", "throttled", "refused", "memory", "disk", "inodes", "pids", "unready", "pressure", "killed", "restarts", "failed", "rejected", "evicted", "preempted", "deleted", "budget", "pulling", "drain", "missing", "late", "unready_pod", "waiting"]
-    )
-}  # fmt: skip
-"""Causes before effects."""
-
 _LINKS: dict[str, tuple[str, str, str]] = {
+    "large": ("resources", "no node is so large", "no node is so large"),
     "removed": ("nodes", "{one} is removed", "{many} are removed"),
     "tainted": ("nodes", "{one} is tainted", "{many} are tainted"),
     "cordoned": ("nodes", "{one} takes no more pods", "{many} take no more pods"),
     "slow": ("requests", "a request takes {most}", "{n} requests take up to {most}"),
-    "throttled": ("requests", "a request is refused by an overloaded API server", "{n} requests are refused by overloaded API servers"),
+    "throttled": ("requests", "an overloaded API server refuses a request", "API servers refuse {n} requests"),
     "refused": ("requests", "a request is refused", "{n} requests are refused"),
     "memory": ("nodes", "the memory of {one} fills", "the memory of {many} fills"),
     "disk": ("nodes", "the disk of {one} fills", "the disks of {many} fill"),
@@ -44,19 +37,21 @@ _LINKS: dict[str, tuple[str, str, str]] = {
     "deleted": ("pods", "{one} is deleted", "{many} are deleted"),
     "budget": ("budgets", "the disruption budget {one} is exceeded", "{n} disruption budgets are exceeded"),
     "pulling": ("pods", "the image of {one} cannot be pulled", "the images of {many} cannot be pulled"),
-    "drain": ("nodes", "the drain of {one} waits for pods that a budget keeps", "the drains of {n} nodes wait for pods that a budget keeps"),
+    "drain": ("nodes", "the drain of {one} waits for a budget", "the drains of {n} nodes wait for budgets"),
     "missing": ("workloads", "{one} lacks pods", "{n} workloads lack pods"),
     "unready pod": ("pods", "{one} is not ready", "{many} are not ready"),
     "waiting": ("pods", "{one} waits for a node", "{many} wait for a node"),
     "late": ("pods", "{one} starts late", "{many} start late"),
-    "large": ("resources", "no node is so large", "no node is so large"),
-}  # fmt: skip
+}
+"""By kind, causes before effects: the unit, and what is said of one and of several."""
 
 
 def rank(kind: str) -> int:
-    return RANKS["demand" if kind.startswith("demand ") else kind.replace(" ", "_")]
+    """Causes before effects."""
+    return -1 if kind.startswith("demand ") else _ORDER[kind]
 
 
+_ORDER = {kind: number for number, kind in enumerate(_LINKS)}
 _LASTING = ("waiting", "unready pod", "unready", "late", "drain", "pulling", "missing")
 
 
@@ -135,7 +130,7 @@ class Words:
         if isinstance(cause, Struck):
             begins = f"fault {cause.what}"
             detail = _lasted(cause)
-            whom = self._zone(cause.id) or sorted(cause.whom)
+            whom = self._zone(cause.id) or sorted(cause.stated or cause.whom)
             return Root(
                 FAULT,
                 cause.id,

@@ -76,7 +76,7 @@ def _row(name: str, variants: list[Mapping[str, Any]]) -> dict[str, Any]:
     for variant in variants:
         figure = variant["metrics"][name]
         mean, difference, outcome = figure["mean"], figure["difference"], figure["outcome"]
-        text = "–" if mean is None else people.figure(name, _estimate(mean))
+        text = "-" if mean is None else people.figure(name, _estimate(mean))
         by = ""
         if difference is not None and outcome not in ("", "same"):
             by = people.figure(name, _estimate(difference), signed=True)

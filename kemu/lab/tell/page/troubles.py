@@ -18,8 +18,9 @@ MOST_ROWS = 24
 """Of the cluster and the run side by side."""
 MINOR_SHARE = 0.05
 """Chains of roots that explain less are not printed."""
-LEAST_HOMELESS, LEAST_PREEMPTED = 3, 3
-"""From so many pods on curves say more than the picture of a race."""
+LEAST_HOMELESS = 3
+"""From so many pods on that waited long curves say more than the picture of a race."""
+LONG_WAIT_MICROS = 60_000_000
 
 
 def of(
@@ -33,12 +34,9 @@ def of(
     counts = fold.history.counts
     waited = data["pods"]["waited"]
     bound = data["pods"]["bound"]
-    long = sum(wait > 1_000_000 or (wait >= 0 and bound[pod] == NEVER) for pod, wait in enumerate(waited))
+    long = sum(wait > LONG_WAIT_MICROS or (wait >= 0 and bound[pod] == NEVER) for pod, wait in enumerate(waited))
     is_troubled = (
-        counts["evictions"] + counts["oom_kills"] > 0
-        or counts["preemptions"] >= LEAST_PREEMPTED
-        or long >= LEAST_HOMELESS
-        or bool(data["budgets"]["time"])
+        counts["evictions"] + counts["oom_kills"] > 0 or long >= LEAST_HOMELESS or bool(data["budgets"]["time"])
     )
     roots = list((causes or {}).get("roots", ())) if is_troubled else []
     end_s = fold.history.now_ns / 1e9
@@ -105,12 +103,7 @@ def _check(check: Mapping[str, Any] | None) -> str:
     if check is None or check["holds"] is None:
         return ""
     sign = "\N{CHECK MARK}" if check["holds"] else "\N{BALLOT X}"
-    effects = [
-        f"{people.duration(one['with'])} → {people.duration(one['without'])} {one['what']}"
-        if one["unit"] == "s"
-        else f"{one['with']:g} → {one['without']:g} {one['what']}"
-        for one in check["effects"][:2]
-    ]
+    effects = [f"{one['with']:g} → {one['without']:g} {one['unit']} {one['what']}" for one in check["effects"][:2]]
     return f"{sign} without it: {', '.join(effects) or 'nothing differs'}"
 
 

@@ -92,9 +92,7 @@ def command(options: argparse.Namespace) -> int:
     if causes.roots:
         print(tellings.told(causes, width), end="\n\n" if explanation is not None else "\n")
         if fails and explanation is None:
-            print(
-                f"\nThe log is long: kemu explain {options.run} --failure ID explains a check or expectation that fails."
-            )
+            print(f"\nThe log is long: kemu explain {options.run} --failure ID explains a check that fails.")
     if explanation is not None:
         from kemu.lab.tell.explaining import reports
         from kemu.lab.tell.explaining.drawings import texts

@@ -1,0 +1,135 @@
+"""Planted causes are named, with chains whose counts and times are those of the run; they vanish without them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+import yaml
+
+from kemu.lab.scenario.loading import loader
+from kemu.lab.tell.causes import checking, tellings
+from kemu.lab.tell.causes.blame import Blame, Blamed, Step
+from kemu.lab.tell.causes.roots import FAULT, ROLLOUT
+from tests.causes import incidents, scores
+
+SMALL = (8, 10)
+
+
+@pytest.mark.parametrize(
+    "kind", ["bad_image", "scheduler_killed", "low_quota", "lost_zone", "budget_that_allows_nothing", "wrong_selector"]
+)
+def test_a_planted_cause_is_named(kind: str) -> None:
+    made = incidents.incident(5, kind, SMALL)
+    found = scores.causes_of(made)
+    assert scores.is_named(made, found), [root.what for root in found.roots]
+    assert len(found.roots) <= 5
+    if kind == "scheduler_killed":
+        assert (found.roots[0].kind, found.roots[0].fault, found.roots[0].events) == (FAULT, "kill", ())
+    assert sum(root.share for root in found.roots) <= 1 + 1e-9
+
+
+AGENT = """
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: agent}
+spec:
+  duration: 400s
+  nodes:
+    - namePrefix: node-
+      count: 3
+      allocatable: {cpu: "4", memory: 8Gi, pods: "110"}
+      kubelet: {evictionHard: {memory.available: 2Gi}}
+  manifests:
+    - apiVersion: apps/v1
+      kind: DaemonSet
+      metadata: {name: log-agent}
+      spec:
+        selector: {matchLabels: {app: log-agent}}
+        template:
+          metadata: {labels: {app: log-agent}, annotations: {kemu.dev/usage: "memory: 50Mi"}}
+          spec:
+            priorityClassName: system-node-critical
+            containers: [{name: agent, resources: {requests: {cpu: 100m, memory: 5Gi}}}]
+    - apiVersion: apps/v1
+      kind: Deployment
+      metadata: {name: web}
+      spec:
+        replicas: 6
+        selector: {matchLabels: {app: web}}
+        template:
+          metadata: {labels: {app: web}, annotations: {kemu.dev/usage: "memory: 1200Mi"}}
+          spec: {containers: [{name: web, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
+    - apiVersion: policy/v1
+      kind: PodDisruptionBudget
+      metadata: {name: web}
+      spec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}
+  events:
+    - {at: 40s, patch: {kind: Deployment, name: web, merge: {spec: {replicas: 7}}}}
+    - {at: 100s, patch: {kind: DaemonSet, name: log-agent, strategic: {spec: {template: {
+        metadata: {annotations: {kemu.dev/usage: "memory: {ramp: {from: 50Mi, to: 6Gi, over: 100s}}"}},
+        spec: {containers: [{name: agent, resources: {requests: {memory: 64Mi}}}]}}}}}}
+  chaos:
+    - {id: hiccup, at: 60s, for: 2s, crash: {actor: kubelet/node-2}}
+"""
+
+
+def test_the_chain_leads_from_the_rollout_to_the_waiting_pods() -> None:
+    scenario = loader.loads(AGENT, "agent.yaml")
+    found, _ = checking.run(scenario)
+    root = found.roots[0]
+    assert (root.kind, root.name, root.events) == (ROLLOUT, "DaemonSet log-agent", (1,))
+    assert 100e9 <= root.at_ns < 100.1e9
+    assert "uses up to 6 GiB of memory, requests 64 MiB" in root.detail
+    links = {link.kind: link for link in root.chain}
+    assert list(links)[:3] == ["memory", "pressure", "evicted"]
+    assert (links["pressure"].count, links["pressure"].unit) == (3, "nodes")
+    assert 100e9 < links["pressure"].first_ns <= links["evicted"].first_ns <= links["evicted"].last_ns <= 400e9
+    assert links["waiting"].count > 0
+    assert "budget" in links
+    assert all(root.fault != "hiccup" for root in found.roots)
+    json.dumps(found.to_json())
+
+    checked = checking.check(scenario, found, limit_s=60, most=1)
+    check = checked.roots[0].check
+    assert check is not None
+    assert check.holds
+    evicted = next(one for one in check.effects if one.what == "evicted")
+    assert (evicted.before, evicted.after) == (links["evicted"].count, 0)
+    text = tellings.told(checked, 100)
+    assert f"0 instead of {links['evicted'].count} pods evicted" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_a_run_without_the_root_that_takes_too_long_is_not_known() -> None:
+    scenario = loader.loads(AGENT, "agent.yaml")
+    found, _ = checking.run(dataclasses.replace(scenario, duration_ns=250_000_000_000))
+    check = checking.check(scenario, found, limit_s=0, most=1).roots[0].check
+    assert check is not None
+    assert check.holds is None
+    assert "takes longer than 0 s" in check.why
+
+
+def test_a_run_in_which_nothing_goes_wrong_has_no_root() -> None:
+    document = yaml.safe_load(AGENT)
+    document["spec"]["events"] = document["spec"]["events"][:1]
+    document["spec"]["duration"] = "120s"
+    found, fails = checking.run(loader.loads(yaml.safe_dump(document), "agent.yaml"))
+    assert not found.roots
+    assert not fails
+    assert tellings.told(found, 80) == ""
+
+
+def test_a_planted_defect_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine that blames what was done last for whatever a template brings about."""
+
+    def last(self: Blame, uid: str, *steps: Step) -> list[Blamed]:
+        acts = sorted((act for act in self.acts.all() if act.time_ns), key=lambda act: act.time_ns)
+        return [Blamed(acts[-1], 1.0, steps)]
+
+    monkeypatch.setattr(Blame, "template", last)
+    made = incidents.incident(5, "bad_image", SMALL)
+    last_event = max(range(len(made.scenario["spec"]["events"])))
+    assert last_event not in made.planted[0].events, "a decoy has to come after the cause"
+    assert not scores.is_named(made, scores.causes_of(made))
