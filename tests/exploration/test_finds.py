@@ -97,7 +97,7 @@ def test_a_crowd_becomes_small(text: str, most_ms: int, check: str, pods: int) -
     """Where it keeps more than three pods, nothing of them can go."""
     scenario, failure = failing(text, most_ms, check)
     assert len(scenario.holds) > 250
-    shrunk = shrinker.shrink(scenario, failure, most_s=300)
+    shrunk = shrinker.shrink(scenario, failure, most_s=800)
     assert (shrunk.minimal, shrunk.why_not) == (True, "")
     assert shrunk.pods <= pods
     assert shrunk.nodes <= 2
