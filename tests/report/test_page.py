@@ -120,7 +120,7 @@ QUESTIONS = {
     "which node was short of what, when?": ("overview", "node-1 was short of 10 cpu (10 wanted, 0 free) 5.898 s"),
     "what was injected?": ("overview", "No fault was injected"),
     "how do I make it again?": ("overview", "replay"),
-    "who pushed out whom?": ("preemptions", "important-0 (priority 1000)\tvictim (priority 50)"),
+    "who pushed out whom?": ("preemptions", "important-0 (priority high (1000))\tvictim (priority low (50))"),
     "what would have had to change for important-0?": ("pods/1", "Why it had to wait: node-1 was short of 10 cpu"),
     "which check looked at what?": ("checks", "4 pods ran on 1 node"),
     "in which variant is there no race?": ("variants", "cooperate=on"),

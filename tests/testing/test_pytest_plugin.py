@@ -197,6 +197,21 @@ def test_a_scenario_of_the_marker(pytester: pytest.Pytester) -> None:
     assert kemu.doors.cli.main.main(["run", str(tape), "--json", "--out", str(pytester.path / "run")]) == 1
 
 
+def test_a_scenario_that_changed_since_it_failed_runs_as_it_was_and_as_it_is(pytester: pytest.Pytester) -> None:
+    few = SCENARIO.replace("count: 3", "count: 2")
+    assert few != SCENARIO
+    pytester.makepyfile(f"{HEAD}@pytest.mark.kemu(scenario='three.yaml')\ndef test_it():\n    pass\n")
+    (pytester.path / "three.yaml").write_text(few)
+    run(pytester).assert_outcomes(failed=1)
+    (pytester.path / "three.yaml").write_text(few.replace("{name: node-1}", "{name: node-1}, {name: node-2}"))
+    assert any("changed since it failed (nodes): it fails with" in line for line in failure(run(pytester)))
+    (pytester.path / "three.yaml").write_text(SCENARIO)
+    result = run(pytester)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*::test_it: a stored failure: *(workloads): it fails with those of then, and *"])
+    assert tapes(pytester) == []
+
+
 def test_a_function_looks_at_every_run(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         f"{HEAD}SEEN = []\n\n\n@pytest.mark.kemu(scenario='{RACE}', runs=3, strategy='seeds')\n"

@@ -30,6 +30,12 @@ class Toy:
     holds: tuple[Hold, ...] = tuple(hold(number) for number in range(20))
     fails_from: int = 1
     asked: list[int] = field(default_factory=list)
+    inputs: dict[str, str] = field(default_factory=dict)
+    today: tuple[Hold, ...] | None = None
+    """With what the inputs of today run in place of the holds of a tape."""
+
+    def anew(self, tape: Tape) -> Tape | None:
+        return None if self.today is None else tape.with_only(self.today)
 
     def runs(self, count: int, names: Sequence[str], seed: int) -> Iterator[tuple[str, Outcome]]:
         for number in range(1, count + 1):
@@ -88,3 +94,43 @@ def test_what_is_no_tape_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text("kind: Pod\n")
     with pytest.raises(KemuError, match="is no tape of a test"):
         tapes.read(tmp_path / "x.yaml")
+
+
+def kept(shelf: tapes.Shelf, toy: Toy) -> None:
+    found = repetitions.search(toy, shelf, TEST, repetitions.Settings())
+    assert isinstance(found, repetitions.Found)
+    assert shelf.of(TEST)[0].inputs == toy.inputs
+
+
+def test_a_stored_failure_says_that_its_inputs_have_changed_and_runs_both(tmp_path: Path) -> None:
+    shelf = tapes.Shelf(tmp_path)
+    toy = Toy((3,), inputs={"nodes": "a", "workloads": "b"})
+    kept(shelf, toy)
+    toy.inputs, toy.today = {"nodes": "a", "workloads": "c", "chaos": "d"}, toy.holds
+    found = repetitions.search(toy, shelf, TEST, repetitions.Settings())
+    assert isinstance(found, repetitions.Found)
+    assert found.said == (
+        "its inputs have changed since it failed (workloads and chaos): it fails with those of then, and fails with "
+        "those of today, in the same way"
+    )
+
+
+def test_a_failure_of_former_inputs_alone_fails_no_test_and_is_told(tmp_path: Path) -> None:
+    shelf = tapes.Shelf(tmp_path)
+    toy = Toy((3,), inputs={"nodes": "a"})
+    kept(shelf, toy)
+    toy.inputs, toy.today, toy.fails_from = {"nodes": "b"}, (), 2
+    told: list[str] = []
+    found = repetitions.search(toy, shelf, TEST, repetitions.Settings(), told.append)
+    said = "it fails with those of then, and passes with those of today"
+    assert told == [f"a stored failure: its inputs have changed since it failed (nodes): {said}"]
+    assert isinstance(found, Outcome)
+    assert shelf.of(TEST) == []
+
+
+def test_a_tape_without_its_inputs_is_run_as_it_is(tmp_path: Path) -> None:
+    shelf = tapes.Shelf(tmp_path)
+    shelf.put(Tape(TEST, None, 7, (hold(3),)))
+    found = repetitions.search(Toy((3,), inputs={"nodes": "b"}, today=()), shelf, TEST, repetitions.Settings())
+    assert isinstance(found, repetitions.Found)
+    assert found.said == ""

@@ -89,13 +89,13 @@ def compare(
     wanted = comparing.goal(goal) if goal else None
     loaded = forms.load(scenario, {**({} if seed is None else {"seed": seed}), **(settings or {})})
     spec = yaml.safe_load(loaded.to_yaml())["spec"]
-    made = comparing.experiment(loaded, [_remedy(name, given, spec) for name, given in remedies.items()], seeds)
+    read = [_remedy(name, given, spec) for name, given in remedies.items()]
+    made = comparing.experiment(loaded, read, seeds)
     executor: workers.Executor = workers.Workers(jobs, limit_s=sweeps.limit_s(made)) if jobs > 1 else workers.Inline()
     with tempfile.TemporaryDirectory(prefix="kemu-compare-") as temporary:
         try:
-            return Comparison(
-                comparing.compare(made, Path(temporary if out is None else os.fspath(out)), executor, wanted)
-            )
+            folder = Path(temporary if out is None else os.fspath(out))
+            return Comparison(comparing.compare(made, folder, executor, wanted, remedies=read))
         finally:
             executor.close()
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kemu.doors.cli import finds, run_folders
 from kemu.errors import KemuError
-from kemu.lab.tell.page import pages
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.tell.page import pages, remedies
 from kemu.runtime import runtimes
+from kemu.runtime.runlog.frames import Entry
 
 MOST_EXPLAINED_BYTES = 12_000_000
 """Most explained bytes of the run log: a longer run is not made again to explain it, unless ``kemu explain`` has done
@@ -19,8 +23,9 @@ MOST_EXPLAINED = 6
 """Variants of a matrix."""
 
 
-def write(run: Path, out: Path | None, data: Path | None) -> tuple[Path, int]:
-    """The file, and its size in bytes. Raises KemuError where there is no run."""
+def write(run: Path, out: Path | None, data: Path | None, comparison: Path | None = None) -> tuple[Path, int]:
+    """The file, and its size in bytes. ``comparison``: what ``kemu compare --json`` printed, or the folder that it left
+    (``--out``). Raises KemuError where there is no run."""
     from kemu.runtime.runlog import folders as run_files
 
     file = out or run / run_files.REPORT_FILE
@@ -28,7 +33,47 @@ def write(run: Path, out: Path | None, data: Path | None) -> tuple[Path, int]:
     if held is not None and held.kind == "search":
         found, verdict, search = finds.of(run, data)
         return file, pages.write(file, found, verdict, {"search": search})
-    return file, pages.write(file, parts(run, data), run_folders.verdict(run))
+    more = {} if comparison is None else {"remedies": remedies.of(_comparison(comparison))}
+    return file, pages.write(file, parts(run, data), run_folders.verdict(run), more)
+
+
+def _comparison(given: Path) -> dict[str, Any]:
+    from kemu.lab.sweep.remedies import comparing
+
+    file = given / comparing.FILE if given.is_dir() else given
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(found, dict) and {"variants", "seeds", "goal"} <= set(found):
+            return found
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "is not JSON"
+        raise KemuError(
+            f"{file}: {why}; --compare takes what kemu compare --json prints, or its --out folder"
+        ) from None
+    raise KemuError(f"{file}: is no comparison; --compare takes what kemu compare --json prints, or its --out folder")
+
+
+def made(scenario: Scenario, name: str, commands: list[tuple[str, str]], folder: Path) -> pages.Part:
+    """A run that is made in memory, with what explains it and why it went wrong."""
+    part = finds.made(scenario, name, commands, folder)
+    observed = (scenario.resolved.get("spec") or {}).get("observed") or ()
+    assert part.made is not None
+    return dataclasses.replace(part, causes=_causes_of(scenario, part.made[1]), observed=list(observed))
+
+
+def write_comparison(file: Path, found: list[pages.Part], comparison: Mapping[str, Any]) -> int:
+    """The page of remedies side by side, the run as it is first. Returns its size in bytes."""
+    best, reached = comparison["best"], comparison["reached"]
+    goal = comparison["goal"]
+    called = remedies.names(comparison)
+    found = [dataclasses.replace(part, name=called.get(part.name, part.name)) for part in found]
+    headline = f"best remedy: {called[best]}, {comparison['why']}" if best else "no remedy helps"
+    verdict = {
+        "scenario": comparison["scenario"],
+        "verdict": "holds" if reached or (goal is None and best) else "fails",
+        "headline": headline,
+    }
+    return pages.write(file, found, verdict, {"remedies": remedies.of(comparison)})
 
 
 def parts(run: Path, data: Path | None) -> list[pages.Part]:
@@ -41,8 +86,60 @@ def parts(run: Path, data: Path | None) -> list[pages.Part]:
         run_folders.tell_unfinished(folder)
         verdict = run_folders.verdict(folder)
         name = run_folders.name(folder) if folder != run else ""
-        found.append(pages.Part(folder, verdict, explained.get(folder), name, _commands(run, folder, verdict)))
+        commands = _commands(run, folder, verdict)
+        part = pages.Part(folder, verdict, explained.get(folder), name, commands)
+        found.append(
+            dataclasses.replace(part, causes=_causes(run, folder, data), observed=run_folders.observed(folder))
+        )
     return found
+
+
+MOST_CHECKED_BYTES = 4_000_000
+"""Of the run log: a longer run is not made again without its first root."""
+_CHECK_S = 600.0
+
+
+def _causes(run: Path, folder: Path, data: Path | None) -> dict[str, Any] | None:
+    """Why the run went wrong, and what a run without the first root says where that is soon made; None where its log
+    is too long to look for that."""
+    from kemu.lab.tell.causes import checking, finding
+
+    size = _events_bytes(folder)
+    if size > MOST_EXPLAINED_BYTES:
+        return None
+    causes = finding.causes_of(folder)
+    if causes.roots and size <= MOST_CHECKED_BYTES and folder == run and _runtime(run) == "sim":
+        scenario = _scenario(run, data)
+        if scenario is not None:
+            causes = checking.check(scenario, causes, _CHECK_S, 1)
+    return causes.to_json()
+
+
+def _runtime(folder: Path) -> str:
+    return str(run_folders.verdict(folder).get("runtime", ""))
+
+
+def _scenario(run: Path, data: Path | None) -> Scenario | None:
+    """As it was run; None where it cannot be loaded here, such as a trace whose files are elsewhere."""
+    from kemu.doors.cli import inputs
+    from kemu.runtime.runlog import folders as run_files
+
+    try:
+        return inputs.load(str(run / run_files.SCENARIO_FILE), data, {}, quiet=True)
+    except KemuError:
+        return None
+
+
+def _causes_of(scenario: Scenario, events: Sequence[Entry]) -> dict[str, Any]:
+    from kemu.lab.tell.causes import finding
+    from kemu.lab.tell.causes.evidence import Evidence
+
+    evidence = Evidence()
+    for event in events:
+        evidence.feed(*event)
+    evidence.over()
+    evidence.document = scenario.resolved.get("spec") or {}
+    return finding.causes(evidence).to_json()
 
 
 def _commands(run: Path, folder: Path, verdict: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -77,17 +174,12 @@ def _events_bytes(folder: Path) -> int:
 
 def _made(run: Path, folders: list[Path], wanted: list[Path], data: Path | None) -> dict[Path, dict[str, Any]]:
     """Explanations of runs in virtual time that can be made again."""
-    from kemu.doors.cli import inputs
     from kemu.lab.scenario.loading import loader
     from kemu.lab.tell.explaining import losses, reports
-    from kemu.runtime.runlog import folders as run_files
 
-    if run_folders.verdict(run).get("runtime") != "sim":
+    scenario = _scenario(run, data) if _runtime(run) == "sim" else None
+    if scenario is None:
         return {}
-    try:
-        scenario = inputs.load(str(run / run_files.SCENARIO_FILE), data, {}, quiet=True)
-    except KemuError:
-        return {}  # such as a trace whose files are not here
     variants = [variant for _, variant in loader.variants(scenario)]
     if len(variants) != len(folders):
         return {}

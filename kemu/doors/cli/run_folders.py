@@ -64,6 +64,23 @@ def verdict(folder: Path) -> dict[str, Any]:
         return {}
 
 
+def observed(folder: Path) -> list[dict[str, Any]]:
+    """What a real cluster said, as the scenario of the run has it."""
+    import yaml
+
+    from kemu.runtime.runlog import folders as run_files
+
+    for place in (folder, folder.parent):  # a variant stands in the folder of its matrix
+        file = place / run_files.SCENARIO_FILE
+        if file.is_file():
+            text = file.read_text(encoding="utf-8")
+            if "\n  observed:" not in text:
+                return []
+            spec = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)).get("spec") or {}
+            return list(spec.get("observed") or ())
+    return []
+
+
 def tell_unfinished(folder: Path) -> None:
     """On standard error, of a run without a verdict: what there is of it, and what can be done with it."""
     from kemu.lab.scenario.playing.checkpoints import waking

@@ -153,14 +153,15 @@ def _runnable(scenario: Scenario, look: Callable[[runs.Run], object] | None) -> 
 
 def carry_out(item: pytest.Item, runnable: Runnable, said: Wanted) -> None:
     """Raises TestFailed."""
+    tell = functools.partial(item.add_report_section, "call", pytest_names.SAYS)
     tape = _tape_to_replay(item.config)
     if tape is not None:
-        outcome = runnable.play(tape)
-        if outcome.key is not None:
-            raise _failed(item, repetitions.Found(outcome, tape, 0))
+        again = repetitions.stored(runnable, tape, tell)
+        if again is not None:
+            raise _failed(item, again)
         return
     settings = said.search(item.config)
-    found = repetitions.search(runnable, shelf_of(item.config), item.nodeid, settings)
+    found = repetitions.search(runnable, shelf_of(item.config), item.nodeid, settings, tell)
     if isinstance(found, repetitions.Found):
         raise _failed(item, found)
     if not found.is_judged:
@@ -172,7 +173,11 @@ def _failed(item: pytest.Item, found: repetitions.Found) -> TestFailed:
     outcome, tape = found.outcome, found.tape
     assert tape.file is not None
     file = _relative(tape.file, item.config)
-    ending = [f"{_how(found)}", f"again: pytest {shlex.quote(item.nodeid)} --kemu-replay {shlex.quote(file)}"]
+    ending = [
+        *([found.said] if found.said else []),
+        f"{_how(found)}",
+        f"again: pytest {shlex.quote(item.nodeid)} --kemu-replay {shlex.quote(file)}",
+    ]
     if tape.scenario is not None:
         ending.append(f"or:    kemu run {shlex.quote(file)}")
     room = reports.MOST_LINES - len(ending)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kemu.doors.testing.pytest_names import CLUSTER, CLUSTER_UP, MARKER, RUN, SUFFIX, UP_MARKER
+from kemu.doors.testing.pytest_names import CLUSTER, CLUSTER_UP, MARKER, RUN, SAYS, SUFFIX, UP_MARKER
 
 _MARKER_DOC = (
     "kemu(scenario=None, runs=1, strategy=None, seed=None, settings=None, runtime=None, speed=1.0): a test in virtual"
@@ -128,3 +128,17 @@ def pytest_runtest_makereport(
 
         up_reports.add_to(report, item)
     return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """What tests that passed have to say: otherwise pytest shows the sections of failed ones only."""
+    said = [
+        f"{report.nodeid}: {text}"
+        for report in terminalreporter.stats.get("passed", ())
+        for title, text in report.sections
+        if title == f"Captured {SAYS} call"
+    ]
+    if said:
+        terminalreporter.section("kemu")
+        for line in said:
+            terminalreporter.write_line(line)

@@ -5,7 +5,8 @@ Neighbours: :mod:`repetitions` decides which runs; :mod:`pytest_items` makes run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from kemu.doors.api import reports
 from kemu.doors.api.runs import Run, of_execution
 from kemu.doors.api.simulations import Simulation, TooLong
 from kemu.doors.testing import program_strategies
-from kemu.doors.testing.tapes import Tape
+from kemu.doors.testing.tapes import Tape, digest
 from kemu.errors import KemuError
 from kemu.lab.exploration import campaigns, executions, workers
 from kemu.lab.exploration.executions import UNKNOWN, Failure
@@ -56,6 +57,15 @@ class Outcome:
 class Runnable(Protocol):
     """Something that can be run again and again."""
 
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        """Digests of what it runs, by part."""
+        ...
+
+    def anew(self, tape: Tape) -> Tape | None:
+        """What the tape holds back, with the inputs of today; None: it has none of its own."""
+        ...
+
     def runs(self, count: int, names: Sequence[str], seed: int) -> Iterator[tuple[str, Outcome]]:
         """So many runs, each with the name of the strategy that planned it: the first is the usual one, without any.
 
@@ -91,6 +101,10 @@ def fewest_holds(runnable: Runnable, outcome: Outcome) -> tuple[Outcome, int]:
     return fails(left) or outcome, asked
 
 
+_OF_TAPES = ("seed", "holds")
+"""What a tape says itself."""
+
+
 class RunnableScenario:
     """A scenario without a matrix; and what a test function makes of each of its runs."""
 
@@ -98,6 +112,17 @@ class RunnableScenario:
         self.scenario = scenario
         self._source = Source.of(scenario)
         self._look = look
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        spec = self.scenario.resolved.get("spec") or {}
+        return {part: digest(value) for part, value in spec.items() if part not in _OF_TAPES}
+
+    def anew(self, tape: Tape) -> Tape | None:
+        if tape.scenario is None:
+            return None
+        plan = Plan(seed=tape.scenario.seed, holds=tape.scenario.holds)
+        return replace(tape, scenario=self._source.scenario(plan))
 
     def runs(self, count: int, names: Sequence[str], seed: int) -> Iterator[tuple[str, Outcome]]:
         yield "", self._run(Plan())
@@ -200,6 +225,17 @@ class RunnableProgram:
     def __init__(self, main: Callable[[], Coroutine[Any, Any, object]], seed: int) -> None:
         self._main = main
         self._seed = seed
+
+    @property
+    def inputs(self) -> Mapping[str, str]:
+        function = inspect.unwrap(getattr(self._main, "func", self._main))
+        try:
+            return {"the test": digest(inspect.getsource(function))}
+        except (OSError, TypeError):
+            return {}
+
+    def anew(self, tape: Tape) -> Tape | None:
+        return None
 
     def runs(self, count: int, names: Sequence[str], seed: int) -> Iterator[tuple[str, Outcome]]:
         first = Simulation(self._seed, program_strategies.NoDelay() if count > 1 else None)

@@ -1,21 +1,24 @@
 """Tapes: what is kept of a failure, so that it is the first thing to run the next time, and can be replayed by hand.
 
 A tape of a scenario is a scenario that stands alone (``kemu run TAPE``), with the seed and the holds of the failing
-run. A tape of a program has its seed and holds only: the program is in the test. Both begin with the name of the test.
+run. A tape of a program has its seed and holds only: the program is in the test. Both begin with the name of the test,
+and digests of what the test ran then, part by part, by which one knows what has changed since.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
 from kemu.lab.scenario import forms
 from kemu.lab.scenario.loading import holds as hold_documents
@@ -24,6 +27,7 @@ from kemu.lab.scenario.scenarios import Scenario
 from kemu.runtime.holds import Hold
 
 _TEST = "# test: "
+_INPUTS = "# inputs: "
 KIND = "Tape"
 
 
@@ -37,17 +41,27 @@ class Tape:
     seed: int = 0
     holds: tuple[Hold, ...] = ()
     file: Path | None = None
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    """Digests of what the test ran then, by part; none: an older kemu made it."""
+
+    def changed(self, inputs: Mapping[str, str]) -> list[str]:
+        """The parts that are not what they were then."""
+        parts = dict.fromkeys((*self.inputs, *inputs))
+        return [part for part in parts if self.inputs.get(part) != inputs.get(part)] if self.inputs else []
 
     def text(self) -> str:
+        head = f"{_TEST}{self.test}\n"
+        if self.inputs:
+            head += f"{_INPUTS}{json.dumps(self.inputs)}\n"
         if self.scenario is not None:
-            return f"{_TEST}{self.test}\n{self.scenario.to_yaml()}"
+            return f"{head}{self.scenario.to_yaml()}"
         data = {
             "apiVersion": "kemu.dev/v1",
             "kind": KIND,
             "seed": self.seed,
             "holds": [hold_documents.as_data(hold) for hold in self.holds],
         }
-        return f"{_TEST}{self.test}\n{yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=120)}"
+        return f"{head}{yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=120)}"
 
     def with_only(self, holds: Sequence[Hold]) -> Tape:
         """The same run with these holds in place of its own."""
@@ -66,9 +80,27 @@ def read(file: Path) -> Tape:
     if not first.startswith(_TEST) or not isinstance(data, dict):
         raise KemuError(f"{file} is no tape of a test")
     test = first.removeprefix(_TEST)
+    second = rest.partition("\n")[0]
+    inputs = _inputs(second.removeprefix(_INPUTS), file) if second.startswith(_INPUTS) else {}
     if data.get("kind") != KIND:
-        return Tape(test, loader.load(file), file=file)
-    return Tape(test, None, int(data["seed"]), hold_documents.of_data(data["holds"], str(file)), file)
+        scenario = loader.load(file)
+        return Tape(test, scenario, scenario.seed, scenario.holds, file, inputs)
+    return Tape(test, None, int(data["seed"]), hold_documents.of_data(data["holds"], str(file)), file, inputs)
+
+
+def _inputs(text: str, file: Path) -> dict[str, str]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise KemuError(f"{file} is damaged: its second line is no table of inputs")
+    return {str(part): str(digest) for part, digest in found.items()}
+
+
+def digest(value: Json) -> str:
+    """Of a part of the inputs."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
 class Shelf:
@@ -98,7 +130,7 @@ class Shelf:
         beside = file.with_suffix(f".{os.getpid()}")
         beside.write_text(text)
         beside.replace(file)
-        return Tape(tape.test, tape.scenario, tape.seed, tape.holds, file)
+        return replace(tape, file=file)
 
     def remove(self, tape: Tape) -> None:
         if tape.file is not None:

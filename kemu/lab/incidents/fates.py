@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -80,6 +80,10 @@ def sort(dump: Dump, *, keeps_autoscalers: bool) -> Kept:
             kept.remade[key.kind] += 1
         elif not _is_left(key, data, kept, acting, defined):
             taken.append(data)
+    revisions = list(_missing_revisions(taken))
+    if revisions:
+        kept.made["ControllerRevision"] += len(revisions)
+        taken += revisions
     nodes = {str(each["metadata"]["name"]) for each in taken if each["kind"] == "Node"}
     known = {imports.name_of(each) for each in taken}
     wanted = _images(taken)
@@ -95,6 +99,41 @@ def sort(dump: Dump, *, keeps_autoscalers: bool) -> Kept:
             kept.objects.append(made)
     _complete(kept, _priorities(taken))
     return kept
+
+
+_REVISION = "controller-revision-hash"
+
+
+def _missing_revisions(objects: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The ControllerRevisions that StatefulSets and DaemonSets had and the dump lacks: without them their pods would
+    be replaced at once. Most pods of a DaemonSet carry the hash of its newest one."""
+    owned: dict[str, list[Mapping[str, Any]]] = {}
+    for each in objects:
+        for reference in each["metadata"].get("ownerReferences") or ():
+            if reference.get("controller"):
+                owned.setdefault(str(reference.get("uid")), []).append(each)
+    for owner in objects:
+        metadata, kind = owner["metadata"], owner["kind"]
+        held = owned.get(str(metadata.get("uid")), ()) if kind in ("StatefulSet", "DaemonSet") else ()
+        hashes = Counter(label for each in held if (label := (each["metadata"].get("labels") or {}).get(_REVISION)))
+        if not hashes or any(each["kind"] == "ControllerRevision" for each in held):
+            continue
+        newest = str((owner.get("status") or {}).get("updateRevision") or hashes.most_common(1)[0][0])
+        yield {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": {
+                "name": newest if kind == "StatefulSet" else f"{metadata['name']}-{newest}",
+                "namespace": metadata.get("namespace", "default"),
+                "labels": {**(owner["spec"]["template"]["metadata"].get("labels") or {}), _REVISION: newest},
+                "ownerReferences": [
+                    {"apiVersion": "apps/v1", "kind": kind, "name": metadata["name"], "uid": metadata["uid"]}
+                    | {"controller": True, "blockOwnerDeletion": True}
+                ],
+            },
+            "revision": 1,
+            "data": {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}},
+        }
 
 
 def _priorities(objects: Iterable[Mapping[str, Any]]) -> dict[str, int]:

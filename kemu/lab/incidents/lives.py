@@ -48,12 +48,16 @@ def of_usage(series: Iterable[Series]) -> Usage:
     """Curves by pod; the first sample of all is second 0 of the run."""
     found: Usage = {}
     listed = list(series)
-    times = [one.samples[0][0] for one in listed if one.samples[0][0]]
-    begin = min(times, default=0.0)
+    since = begin(listed)
     for one in listed:
         of_pod = found.setdefault((one.namespace, one.pod), {})
-        of_pod.setdefault(one.container, {})[one.resource] = curve(one, begin)
+        of_pod.setdefault(one.container, {})[one.resource] = curve(one, since)
     return found
+
+
+def begin(series: Iterable[Series]) -> float:
+    """Unix time of the first sample, which is second 0 of the run; 0: there is none with a time."""
+    return min((one.samples[0][0] for one in series if one.samples[0][0]), default=0.0)
 
 
 def length_s(series: Iterable[Series]) -> float:
@@ -62,13 +66,13 @@ def length_s(series: Iterable[Series]) -> float:
     return max(times, default=0.0) - min(times, default=0.0)
 
 
-def curve(one: Series, begin: float) -> Json:
+def curve(one: Series, since: float) -> Json:
     """A constant, or a trace of at most a dozen points."""
     values = [value for _, value in one.samples]
     mean = sum(values) / len(values)
     if max(values) - min(values) <= _STEADY * mean or len(values) < 3:
         return _text(one.resource, statistics.median(values) if len(values) > 2 else values[-1])
-    points = _thinned([(max(0.0, time - begin), value) for time, value in one.samples])
+    points = _thinned([(max(0.0, time - since), value) for time, value in one.samples])
     steps: dict[int, str] = {round(second): _text(one.resource, value) for second, value in points}
     return {"trace": [{"at": f"{second}s", "value": value} for second, value in steps.items()]}
 

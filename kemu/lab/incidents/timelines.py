@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kemu.runtime.words import counted
+from kemu.runtime.words import counted, harmless
 
 _ORDINARY = {
     "Scheduled", "Pulling", "Pulled", "Created", "Started", "SuccessfulCreate", "SuccessfulDelete", "ScalingReplicaSet",
@@ -40,9 +40,8 @@ class Line(NamedTuple):
         many = f", {self.times} times" if self.times > 1 else ""
         until = f" to {_before(self.end - zero)}" if self.end - self.begin >= 1 else ""
         mark = "!" if self.is_warning else " "
-        return f"{_before(self.begin - zero):>9}{until:<12} {mark} {self.reason}{many}: {whom}: {self.message}".rstrip(
-            ": "
-        )
+        line = f"{_before(self.begin - zero):>9}{until:<12} {mark} {self.reason}{many}: {whom}: {self.message}"
+        return harmless(line.rstrip(": "))
 
 
 def lines(events: Iterable[Mapping[str, Any]], *, ordinary: bool = False) -> list[Line]:
@@ -79,6 +78,23 @@ def text(found: Sequence[Line], zero: float) -> str:
     return head + "".join(f"{line.text(zero)}\n" for line in found)
 
 
+def data(found: Sequence[Line], begin: float) -> list[dict[str, Any]]:
+    """As ``observed`` of a scenario has them: seconds of the run, of which second 0 was at ``begin`` (Unix)."""
+    listed = []
+    for line in found:
+        at, to = round(line.begin - begin), round(line.end - begin)
+        one: dict[str, Any] = {"at": at, **({"to": to} if to != at else {}), "reason": line.reason}
+        one |= {"warning": True} if line.is_warning else {}
+        one |= {"times": line.times} if line.times > 1 else {}
+        listed.append({**one, "of": list(line.objects[:_MOST_OBJECTS]), "says": line.message})
+        if len(line.objects) > _MOST_OBJECTS:
+            listed[-1]["of"].append(f"{line.objects[0].split()[0]} … and {len(line.objects) - _MOST_OBJECTS} more")
+    return listed
+
+
+_MOST_OBJECTS = 8
+
+
 def _told(event: Mapping[str, Any]) -> tuple[float, float, str, bool, int, str, str]:
     """Of core/v1 and events.k8s.io/v1."""
     series = event.get("series") or {}
@@ -96,10 +112,10 @@ def _told(event: Mapping[str, Any]) -> tuple[float, float, str, bool, int, str, 
     return (
         begin,
         end,
-        str(event.get("reason") or ""),
+        " ".join(str(event.get("reason") or "").split()),
         event.get("type") == "Warning",
         int(count),
-        f"{subject.get('kind', 'object')} {place}{subject.get('name', '')}",
+        " ".join(f"{subject.get('kind') or 'object'} {place}{subject.get('name', '')}".split()),
         " ".join(message.split())[:200],
     )
 

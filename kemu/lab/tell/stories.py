@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import PodHistory
-from kemu.lab.tell import happenings
+from kemu.lab.tell import happenings, people
 from kemu.lab.tell.happenings import TELLING, Happening
 from kemu.lab.tell.selections import Selection
 from kemu.runtime.runlog.events import (
@@ -33,7 +33,7 @@ from kemu.runtime.runlog.events import (
     kinds,
 )
 from kemu.runtime.runlog.frames import FILE_NAME, Reader
-from kemu.runtime.words import short
+from kemu.runtime.words import listed, short
 
 SECOND_NS = 1_000_000_000
 
@@ -51,17 +51,19 @@ class Line:
     tone: str
     """``good bad plain``."""
     told: tuple[Happening, ...] = ()
-    """In their order."""
+    """In their order; none where a real cluster said it."""
+    end_ns: int = 0
+    """Of what was observed."""
 
     @property
     def kind(self) -> str:
-        """One of :data:`kemu.lab.tell.happenings.KINDS`."""
-        return self.told[0].kind
+        """One of :data:`kemu.lab.tell.happenings.KINDS`, or ``observed``."""
+        return self.told[0].kind if self.told else OBSERVED
 
     @property
     def until_ns(self) -> int:
         """When the last of them happened."""
-        return self.told[-1].time_ns if self.told else self.time_ns
+        return self.told[-1].time_ns if self.told else max(self.end_ns, self.time_ns)
 
     def when(self) -> str:
         """``60.035 s``; from when to when, with fewer digits where it takes longer than a second."""
@@ -82,6 +84,28 @@ class Line:
             "pods": list(dict.fromkeys(one.pod.key for one in self.told if one.pod is not None)),
             "nodes": list(dict.fromkeys(node for one in self.told for node in (one.node, *one.whom) if node)),
         }
+
+
+OBSERVED = "observed"
+
+
+def observed(lines: Sequence[Mapping[str, Any]]) -> list[Line]:
+    """``observed`` of a scenario: what a real cluster said at these times, to be told beside the run. Of what is no
+    warning nothing, if there are warnings."""
+    said = [one for one in lines if one.get("warning")] or lines
+    found = []
+    for one in said:
+        times = f", {one['times']} times" if one.get("times", 1) > 1 else ""
+        begin_ns, end_ns = (round(float(at) * SECOND_NS) for at in (one["at"], one.get("to", one["at"])))
+        what = f"the cluster said {one['reason']}{times}: {listed(one['of'], 2)}"
+        tone = "bad" if one.get("warning") else "plain"
+        found.append(Line(begin_ns, "cluster", what, people.message(one.get("says", "")), tone, end_ns=end_ns))
+    return found
+
+
+def beside(story: Story, lines: Sequence[Line]) -> Story:
+    """The story with them, in the order of time."""
+    return Story(sorted([*story.lines, *lines], key=lambda line: line.time_ns), story.left_out)
 
 
 class Story(NamedTuple):
@@ -140,7 +164,7 @@ _GAPS_OF_USUAL_NS = tuple(gap_ns for gap_ns in _GAPS_NS if gap_ns >= 15 * SECOND
 """The same for what is not telling."""
 
 _GIVEN_UP = (
-    "running", "finished", "deleted", "collected", "volume", "nominated", "bound", "unschedulable", "resized",
+    "running", "finished", "deleted", "collected", "volume", "device", "nominated", "bound", "unschedulable", "resized",
     "created", "object",
 )  # fmt: skip
 """Kinds that a story goes without where there is no room, in this order; always without the first, unless nothing else

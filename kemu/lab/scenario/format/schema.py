@@ -57,6 +57,21 @@ from kemu.lab.scenario.format.workloads import PodLives, Workload
 _NODE_GROUP = Section(autoscaling.NodeGroup, {"template": Section(clusters.NodeFields)})
 _AUTOSCALER = Section(autoscaling.Settings, {"nodeGroups": ListOf(_NODE_GROUP)})
 
+_OBSERVED_LINE = Record(
+    {
+        "at": Key(Number(), "When it began, in seconds of the run; negative: before it.", required=True),
+        "to": Key(Number(), "When it was last seen; by default the same."),
+        "reason": Key(Text(), "The reason of the Events.", required=True),
+        "warning": Key(Switch(), "Whether they are warnings."),
+        "times": Key(Whole(), "How many Events are alike; 1 by default."),
+        "of": Key(ListOf(Text()), "The objects, such as Pod shop/web-1.", required=True),
+        "says": Key(Text(".*"), "The message of the last one."),
+    }
+)
+OBSERVED = ListOf(_OBSERVED_LINE)
+"""The lines of a time line."""
+_OBSERVED_FILE = Record({"file": Key(Text(), "A file with the lines.", required=True)})
+
 API_VERSION = "kemu.dev/v1"
 KIND = "Scenario"
 
@@ -132,6 +147,9 @@ class Spec:
         "exact: every heartbeat of a kubelet is a message; standing: not where nobody can tell.",
         "standing",
     )
+    metrics: bool = setting(
+        Switch(), "API servers log each request, and controllers each turn of a work queue, for kemu metrics.", False
+    )
     controllers: Any = setting(
         controller_keys.SHAPE, "Which controllers run; by default those that the scenario needs."
     )
@@ -193,6 +211,10 @@ class Spec:
         ListOf(Choice(variants.names(variants.ABLATION))), "Safeguards that the components of the cluster lack.", []
     )
     matrix: Any = setting(matrix_keys.MATRIX, "Values for paths below spec, or named parameters; all combinations run.")
+    observed: Any = setting(
+        WordOr(_OBSERVED_FILE, OBSERVED),
+        "What a real cluster said at these times, shown beside the run and never played: {file: path}, or the lines.",
+    )
     until: Mapping[str, Any] | None = setting(expectation_keys.EXPECTATION, "The run ends when this holds.")
     expect: list[Any] = setting(ListOf(expectation_keys.EXPECTATION), "What the run must show.", [])
 

@@ -57,6 +57,7 @@ from kemu.lab.scenario.loading.objects import (
     volumes,
 )
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.resource_v1_pb2 import ResourceSlice
 from kemu.runtime import user_code, words
 
 Variant = matrices.Variant
@@ -281,6 +282,8 @@ class _Loading:
         self._stated: list[tuple[str, str, str]] = []
         self._objects: list[manifests.Declared] = []
         """The Nodes among the manifests."""
+        self._of_drivers: set[str] = set()
+        """ResourceSlices among the manifests that drivers on nodes publish."""
 
     def build(self, matrix: Sequence[matrices.Dimension]) -> scenarios.Scenario | None:
         """The scenario, with whatever of it is right; None where nothing can be built."""
@@ -370,6 +373,7 @@ class _Loading:
         timeline.check_classes(names)
         expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
         until = self._until(spec, raw, names, last_ns)
+        self._observe(spec.observed)
         metadata = checked.get("metadata", {})
         return scenarios.Scenario(
             name=metadata.get("name") or self.file.stem,
@@ -392,6 +396,7 @@ class _Loading:
             users=found_users,
             event_objects=spec.event_objects,
             pod_statuses=spec.pod_statuses,
+            metrics=spec.metrics,
             heartbeats=spec.heartbeats,
             store=spec.store,
             images=clusters.image_sizes(spec.images, self._stated_nodes(), ("spec", "images"), report),
@@ -416,6 +421,14 @@ class _Loading:
             comparisons=tuple(comparisons),
             matrix={each.name: tuple(shown for shown, _ in each.choices) for each in matrix},
         )
+
+    def _observe(self, stated: Any) -> None:
+        """Take the lines of ``observed`` from their file into the resolved document."""
+        if not isinstance(stated, dict):
+            return
+        for document in self.files.read(stated["file"], ("spec", "observed", "file"), self.report):
+            schema.OBSERVED.check(document.data, (), Report(document, self.report.problems))
+            self.resolved["spec"]["observed"] = document.data
 
     # --- the cluster -------------------------------------------------------------------------------------------------
 
@@ -464,7 +477,15 @@ class _Loading:
             if isinstance(message, core_v1_pb2.Node):
                 nodes.append(clusters.node_of(message, data, where, report))
                 self._objects.append(manifests.Declared(message, report, where))
-        return nodes + timeline.trace_nodes
+        return self._with_drivers(nodes + timeline.trace_nodes, sources)
+
+    def _with_drivers(self, nodes: list[Node], sources: Sequence[manifest_files.Source]) -> list[Node]:
+        """The nodes with the drivers whose slices stand among the manifests."""
+        read = (self._read(*source) for source in sources if devices.is_slice(source[0]))
+        slices = [each for each in read if isinstance(each, ResourceSlice)]
+        known = {node.name for node in nodes}
+        self._of_drivers = {one.metadata.name for one in slices if one.spec.nodeName in known}
+        return devices.drivers_of(slices, nodes) if slices else nodes
 
     def _stated_nodes(self) -> Iterator[core_v1_pb2.Node]:
         return (each.message for each in self._objects if isinstance(each.message, core_v1_pb2.Node))
@@ -589,13 +610,15 @@ class _Loading:
             for name, value in timeline.trace_priority_classes.items()
             if name not in spec.priority_classes
         ]
-        setup: list[scenarios.Manifest] = []
+        setup = [_manifest(one, ("spec", "workloads"), self.report) for one in timeline.trace_claims.values()]
         declared = [*self._objects]
         for data, where, report in sources:
             stated = manifests.stated_name(data)
             if stated is not None:
                 self._stated.append(stated)
             read = None if _is_node((data, where, report)) else self._read(data, where, report)
+            if isinstance(read, ResourceSlice) and read.metadata.name in self._of_drivers:
+                continue  # its driver publishes it
             if read is not None:
                 setup.append(_manifest(read, where, report))
                 declared.append(manifests.Declared(read, report, where))

@@ -7,6 +7,8 @@ changes what it names: mappings are merged, lists of things with names by their 
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,7 @@ from kemu.emulated.objects.plain import Json
 from kemu.emulated.settings import documents
 from kemu.emulated.settings.documents import Document
 from kemu.lab.scenario.loading.objects import imports
+from kemu.runtime.words import short
 
 _NAMES = ("name", "id", "namePrefix")
 _SCENARIO = "Scenario"
@@ -35,6 +38,8 @@ class Remedy:
     changed: int = 0
     """Objects of the scenario."""
     added: int = 0
+    details: tuple[str, ...] = ()
+    """What it changes, one thing each: ``Deployment shop/web: web limits memory none → 1Gi``."""
 
 
 def read(given: str, spec: Mapping[str, Any]) -> Remedy:
@@ -72,6 +77,7 @@ def _made(name: str, found: Sequence[Document], spec: Mapping[str, Any], problem
     manifests = [*spec.get("manifests", ())]
     places = {imports.name_of(each): index for index, each in enumerate(manifests)}
     changed = added = 0
+    details: list[str] = []
     for document in found:
         data = document.data
         if not isinstance(data, dict):
@@ -85,7 +91,9 @@ def _made(name: str, found: Sequence[Document], spec: Mapping[str, Any], problem
                 text = "objects stand in the file themselves, beside the scenario's part"
                 problems.append(document.problem(("spec", "manifests"), text, key=True))
             for key, value in part.items():
-                overrides[key] = _merged(overrides.get(key, spec.get(key)), value)
+                before = overrides.get(key, spec.get(key))
+                overrides[key] = _merged(before, value)
+                details += _added(key, before, overrides[key]) or _differences(before, overrides[key], key)
         else:
             items = data.get("items") if str(data.get("kind")).endswith("List") else None
             for index, each in enumerate(items if isinstance(items, list) else [data]):
@@ -94,15 +102,73 @@ def _made(name: str, found: Sequence[Document], spec: Mapping[str, Any], problem
                 if place is None:
                     manifests.append(each)
                     added += 1
+                    details.append(f"{_title(each)}: added")
                     continue
                 try:
-                    manifests[place] = _patched(manifests[place], each)
+                    patched = _patched(manifests[place], each)
+                    was = convert.to_manifest(convert.from_manifest(manifests[place]))
+                    details += [f"{_title(each)}: {text}" for text in _differences(was, patched)]
+                    manifests[place] = patched
                     changed += 1
                 except (errors.ApiError, convert.ConversionError) as error:
                     problems.append(document.problem(path, f"does not fit the object that it changes: {error}"))
     if changed or added:
         overrides["manifests"] = manifests
-    return Remedy(name, overrides, changed, added)
+    return Remedy(name, overrides, changed, added, tuple(details))
+
+
+def _title(data: Mapping[str, Any]) -> str:
+    metadata = data.get("metadata") or {}
+    names = [str(metadata[part]) for part in ("namespace", "name") if metadata.get(part)]
+    return f"{data.get('kind')} {short('/'.join(names))}"
+
+
+def _added(key: str, before: Json, after: Json) -> list[str]:
+    """Things that come to a list of what happens: ``events: patch Deployment shop/web at 5m``."""
+    old = before if isinstance(before, list) else []
+    if not isinstance(after, list) or after[: len(old)] != old or not all(isinstance(one, dict) for one in after):
+        return []
+    found = []
+    for one in after[len(old) :]:
+        at = f" at {one['at']}" if "at" in one else ""
+        what = next((name for name in one if name != "at"), "")
+        whom = one[what] if what else ""
+        if isinstance(whom, dict):
+            name = "/".join(str(whom[part]) for part in ("namespace", "name") if part in whom)
+            whom = f"{whom.get('kind', '')} {name}".strip() or _said(whom)
+        found.append(f"{key}: {what} {whom if isinstance(whom, str) else _said(whom)}{at}")
+    return found
+
+
+_LONG_VALUE = 40
+_OF_CONTAINER = re.compile(r"^(?:initC|c)ontainers\.([^.]+)\.(?:resources\.)?(requests|limits)?\.?")
+_UNSAID = ("spec.template.spec.", "spec.")
+
+
+def _differences(before: Json, after: Json, path: str = "") -> list[str]:
+    """``path old → new`` for each value that differs; things with names go by them."""
+    if before == after:
+        return []
+    if isinstance(before, list) and isinstance(after, list) and all(_named(one) for one in (*before, *after)):
+        before, after = ({_named(one).partition(" ")[2]: one for one in each} for each in (before, after))
+    if isinstance(before, dict) and isinstance(after, dict):
+        return [
+            text
+            for key in dict.fromkeys((*before, *after))
+            for text in _differences(before.get(key), after.get(key), f"{path}.{key}" if path else str(key))
+        ]
+    if isinstance(after, dict) and before is None and after:
+        return [text for key, value in after.items() for text in _differences(None, value, f"{path}.{key}")]
+    prefix = next((each for each in _UNSAID if path.startswith(each)), "")
+    name = _OF_CONTAINER.sub(r"\1 \2 ", path.removeprefix(prefix)).strip()
+    return [f"{name} {_said(before)} → {_said(after)}"]
+
+
+def _said(value: Json) -> str:
+    if value is None:
+        return "none"
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= _LONG_VALUE else f"{text[: _LONG_VALUE - 1]}…"
 
 
 def _is_part(data: Mapping[str, Any]) -> bool:

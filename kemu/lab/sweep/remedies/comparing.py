@@ -6,6 +6,7 @@ what is left is what the remedy does. The interval is that of the mean differenc
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,10 @@ from kemu.lab.sweep.experiments.experiments import Experiment
 from kemu.lab.sweep.remedies.changes import Remedy
 from kemu.lab.sweep.statistics import intervals, samples
 from kemu.lab.sweep.statistics.intervals import Interval
+from kemu.runtime.words import counted
 
+FILE = "comparison.json"
+"""What a comparison comes to, in the folder of its results."""
 WITH = "with"
 AS_IT_IS = "as it is"
 CONFIDENCE = 0.95
@@ -34,9 +38,9 @@ _METRICS = (
     "condition_changes", "nodes_added", "utilisation.cpu", "utilisation.memory", "pods_succeeded", "pods_running",
 )  # fmt: skip
 """Shown where they differ from nothing."""
-_MORE_IS_BETTER = {"ready.fewest", "pods_succeeded", "pods_running"}
-_NEITHER = {"utilisation.cpu", "utilisation.memory", "nodes_added"}
-"""Good or bad, as one sees it."""
+_MORE_IS_BETTER = {"ready.fewest", "pods_succeeded"}
+_NEITHER = {"utilisation.cpu", "utilisation.memory", "nodes_added", "pods_running"}
+"""Good or bad, as one sees it: pods that are evicted start often."""
 _GOAL = re.compile(r"\s*([A-Za-z_.0-9]+)(?:\(priority=(-?\d+)\))?\s*(<=|>=|<|>)\s*(-?[0-9.]+)\s*$")
 _HOLDS: Mapping[str, Callable[[float, float], bool]] = {
     "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
@@ -78,6 +82,12 @@ class Row:
     """With how many seeds the goal is met."""
     failed: int
     """Runs without figures."""
+    changes: Sequence[str] = ()
+    """What it changes, one thing each."""
+
+    def count(self, outcome: str) -> int:
+        """How many figures are ``better``, ``worse`` …"""
+        return sum(figure.outcome == outcome for figure in self.figures.values())
 
 
 @dataclass(frozen=True)
@@ -94,16 +104,47 @@ class Comparison:
         """The remedies with which the goal is met with every seed."""
         return [row.name for row in self.rows if row.met == len(self.seeds)] if self.goal is not None else []
 
+    @property
+    def best(self) -> tuple[str, str]:
+        """The remedy to begin with, and why; two empty texts where none helps.
+
+        First counts with how many seeds it meets the goal, then how little it makes worse, then how much it makes
+        better, then how little it changes.
+        """
+        helps = [row for row in self.rows[1:] if row.count("better") and not row.failed]
+        if self.goal is not None:
+            # Of those that meet a goal that is met anyway, those that make something better.
+            was = self.rows[0].met
+            helps = [row for row in self.rows[1:] if row.met > was or (row.met == was > 0 and row in helps)]
+        else:
+            helps = [row for row in helps if row.count("better") > row.count("worse")]
+        if not helps:
+            return "", ""
+        best = min(helps, key=lambda row: (-row.met, row.count("worse"), -row.count("better"), len(row.changes)))
+        said = []
+        if self.goal is not None:
+            said.append(
+                f"meets the goal with {'every seed' if best.met == len(self.seeds) else counted(best.met, 'seed')}"
+            )
+        said.append(f"{counted(best.count('better'), 'figure')} better")
+        worse = best.count("worse")
+        said.append(f"{counted(worse, 'figure')} worse" if worse else "none worse")
+        return best.name, ", ".join(said)
+
     def data(self) -> dict[str, Any]:
         """For JSON."""
+        best, why = self.best
         return {
             "scenario": self.scenario,
+            "best": best,
+            "why": why,
             "seeds": list(self.seeds),
             "goal": None if self.goal is None else self.goal.text,
             "reached": list(self.reached),
             "variants": [
                 {
                     "with": row.name,
+                    "changes": list(row.changes),
                     "goal_met_with_seeds": row.met,
                     "failed": row.failed,
                     "metrics": {
@@ -168,18 +209,24 @@ def compare(
     executor: Executor,
     wanted: Goal | None = None,
     progress: Callable[[int, int], object] | None = None,
+    remedies: Sequence[Remedy] = (),
 ) -> Comparison:
-    """Run what is to be run. ``folder``: keeps the results, as that of a sweep."""
+    """Run what is to be run. ``folder``: keeps the results, as that of a sweep, and what they come to. ``remedies``:
+    those of the experiment, for what they change."""
     with Sweep(made, folder) as sweep:
         for _ in sweep.go(executor):
             if progress is not None:
                 progress(len(sweep.records), made.size)
         sweep.write()
         records = sweep.ordered()
-    return judge(made, records, wanted)
+    found = judge(made, records, wanted, remedies)
+    (folder / FILE).write_text(json.dumps(found.data(), indent=1) + "\n", encoding="utf-8")
+    return found
 
 
-def judge(made: Experiment, records: Sequence[CellRecord], wanted: Goal | None) -> Comparison:
+def judge(
+    made: Experiment, records: Sequence[CellRecord], wanted: Goal | None, remedies: Sequence[Remedy] = ()
+) -> Comparison:
     """What the records say."""
     names = [*_METRICS]
     if wanted is not None and wanted.metric.text not in names:
@@ -195,13 +242,15 @@ def judge(made: Experiment, records: Sequence[CellRecord], wanted: Goal | None) 
         or any(figure.least or figure.most for sample in of_all for figure in sample.figures.values())
     ]
     rows = []
+    changes = {remedy.name: remedy.details for remedy in remedies}
     for index, variant in enumerate(made.variants):
         figures = {name: _figure(name, found[name][index], found[name][0], is_base=not index) for name in shown}
         met = 0
         if wanted is not None:
             met = sum(wanted.is_met(one) for one in found[wanted.metric.text][index].figures.values())
         failed = sum(one.status == FAILED and one.cell.index == index for one in records)
-        rows.append(Row(str(variant[WITH]), figures, met, failed))
+        name = str(variant[WITH])
+        rows.append(Row(name, figures, met, failed, changes.get(name, ())))
     return Comparison(made.scenario.name, made.seeds, wanted, shown, rows)
 
 

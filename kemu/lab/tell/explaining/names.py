@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kemu.emulated.objects.amounts import quantities
+from kemu.lab.tell import people
 from kemu.runtime.runlog.events import ApiRequest
 from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.words import short
@@ -99,7 +100,7 @@ def amount(resource: str, number: int) -> str:
             text = f"{number / 1000:g}"
         return f"{text} CPU" if text == "1" else f"{text} CPUs"
     if resource in ("memory", "ephemeral-storage"):
-        return f"{quantities.shortest(number)} of {resource}"
+        return f"{people.quantity(number)} of {resource}"
     if resource == "pods":
         return f"room for {number} pod{'s' * (number != 1)}"
     return f"{number} {resource}"

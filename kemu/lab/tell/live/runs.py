@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu.errors import RunLogError
-from kemu.lab.tell.page import folds, pages, shells, summaries
+from kemu.lab.tell.page import folds, pages, shells, summaries, troubles
 from kemu.runtime.runlog import folders
 from kemu.runtime.runlog.frames import FILE_NAME
 from kemu.runtime.runlog.tails import Cursor, Tail
@@ -265,7 +265,8 @@ class Runs:
             verdict = _verdict(run.folder) if run.is_judged else {}
             data = run.fold.data(verdict, summaries.events_of(run.explanation))
             data["name"] = run.name
-            data["summary"] = summaries.of(run.fold, verdict, run.explanation, run.commands)
+            data["summary"] = summaries.of(run.fold, verdict, run.explanation, run.commands, data["classes"])
+            data["summary"] |= troubles.of(run.fold, data, verdict, None, ())
             if self.phase in (INTERRUPTED, LOST) and not verdict:
                 data["summary"] |= {"in_words": "Broken off", "headline": self.text}
         first = shells.first_screen(data, index, self.shell())

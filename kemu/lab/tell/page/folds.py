@@ -17,7 +17,20 @@ from typing import Any
 
 from kemu.lab.checks.history import History
 from kemu.lab.tell.page import tables
-from kemu.lab.tell.page.views import attempts, events, nodes, pods, preemptions, queues, stories, traces, view, watches
+from kemu.lab.tell.page.views import (
+    attempts,
+    budgets,
+    classes,
+    events,
+    nodes,
+    pods,
+    preemptions,
+    queues,
+    stories,
+    traces,
+    view,
+    watches,
+)
 from kemu.runtime.runlog.frames import FILE_NAME, Entry, Reader
 
 VIEWS: tuple[type[view.View], ...] = (
@@ -28,6 +41,8 @@ VIEWS: tuple[type[view.View], ...] = (
     traces.Traces,
     preemptions.Preemptions,
     watches.Watches,
+    budgets.Budgets,
+    classes.Classes,
     stories.Stories,
     pods.Pods,
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kemu.lab.tell.page import folds, shells, summaries
+from kemu.lab.tell.page import folds, shells, summaries, troubles
 from kemu.runtime.runlog.frames import Entry
 
 MOST_BYTES = 3_000_000
@@ -28,6 +28,10 @@ class Part:
     """With what they do."""
     made: tuple[Mapping[str, Any], Sequence[Entry]] | None = None
     """The header and the events of a run that was made in memory; None: its log is in the folder."""
+    causes: Mapping[str, Any] | None = None
+    """Why it went wrong, as :meth:`kemu.lab.tell.causes.roots.Causes.to_json` has it; None: not known."""
+    observed: Sequence[Mapping[str, Any]] = ()
+    """What a real cluster said at these times: ``observed`` of the scenario."""
 
 
 def write(file: Path, parts: Sequence[Part], verdict: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> int:
@@ -46,7 +50,8 @@ def make(parts: Sequence[Part], verdict: Mapping[str, Any], more: Mapping[str, A
         fold = folds.of_events(*part.made) if part.made is not None else folds.of_folder(part.folder)
         data = fold.data(part.verdict, summaries.events_of(part.explanation))
         data["name"] = part.name
-        data["summary"] = summaries.of(fold, part.verdict, part.explanation, part.commands)
+        data["summary"] = summaries.of(fold, part.verdict, part.explanation, part.commands, data["classes"])
+        data["summary"] |= troubles.of(fold, data, part.verdict, part.causes, part.observed)
         size = len(shells.packed(data))
         if runs and size > room:
             short = {"short": data["story"]["short"]}

@@ -19,7 +19,10 @@ import jinja2
 from markupsafe import Markup
 
 from kemu.emulated.objects.plain import Json
+from kemu.lab.tell import people
 
+_LONG_MICROS = 99_950_000
+"""From here on minutes say more than seconds."""
 _FILES = "kemu.lab.tell.page"
 
 
@@ -53,7 +56,9 @@ def first_screen(run: Mapping[str, Any], index: int, page: Mapping[str, Any]) ->
     """The overview of a run as static HTML. ``index``: of the run, to which its links lead."""
     of_many = page["matrix"] or (page if "search" in page or "sweep" in page else {})
     whole = of_many.get("headline", "")
-    return _template("first.html.jinja").render(run=run, index=index, whole=whole)
+    return _template("first.html.jinja").render(
+        run=run, index=index, whole=whole, page={"remedies": page.get("remedies")}
+    )
 
 
 def packed(data: Json) -> str:
@@ -78,7 +83,9 @@ def _file(name: str) -> str:
 def _environment() -> jinja2.Environment:
     undefined = jinja2.StrictUndefined
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=undefined)
-    environment.filters["seconds"] = lambda micros: f"{micros / 1e6:.3f} s"
+    environment.filters["seconds"] = lambda micros: (
+        people.duration(micros / 1e6) if micros >= _LONG_MICROS else f"{micros / 1e6:.3f} s"
+    )
     return environment
 
 

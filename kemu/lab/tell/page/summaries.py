@@ -8,7 +8,7 @@ from typing import Any
 from kemu.lab.checks.history import windows
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.scheduling import waiting
-from kemu.lab.tell import happenings
+from kemu.lab.tell import happenings, people
 from kemu.lab.tell.page import stages
 from kemu.lab.tell.page.folds import Fold
 from kemu.lab.tell.page.tables import FAULTS, NEVER, micros
@@ -17,25 +17,34 @@ from kemu.runtime.words import short
 
 MOST_FAULTS = 6
 MOST_LETTERS = 160
+LONG_S = 99.95
+"""From here on minutes say more than seconds."""
 _VERDICTS = {"holds": "As the scenario expects", "fails": "Not as the scenario expects", "unknown": "Undecided"}
 """The verdict in words for those who do not know kemu's."""
+_SIGNS = {"holds": "✓", "fails": "✗", "unknown": "?"}
 
 
 def of(
-    fold: Fold, verdict: Mapping[str, Any], explanation: Mapping[str, Any] | None, commands: Sequence[tuple[str, str]]
+    fold: Fold,
+    verdict: Mapping[str, Any],
+    explanation: Mapping[str, Any] | None,
+    commands: Sequence[tuple[str, str]],
+    classes: Mapping[str, str],
 ) -> dict[str, Any]:
     """``explanation``: as in explanation.json; None: no side lost, or it was not asked for. ``commands``: with what
-    they do."""
+    they do. ``classes``: names of priorities."""
     state = str(verdict.get("verdict", ""))
     return {
         "verdict": state,
+        "sign": _SIGNS.get(state, "…"),
+        "tone": state,
         "in_words": _VERDICTS.get(state, "Still going on" if fold.history.ended_ns is None else "Not judged"),
         "headline": verdict.get("headline", "the run has no verdict yet"),
         "facts": _facts(fold, verdict),
         "because": _because(explanation),
         "lost": explanation["sentences"][-1]["text"] if explanation is not None else "",
         "stage": stages.of(explanation) if explanation is not None else None,
-        "worst": _worst(fold),
+        "worst": _worst(fold, classes),
         "faults": _faults(fold),
         "commands": [{"command": command, "does": does} for command, does in commands],
         "probability": explanation.get("probability") if explanation is not None else None,
@@ -70,7 +79,7 @@ def _facts(fold: Fold, verdict: Mapping[str, Any]) -> list[str]:
     runtime = _PLACES.get(str(header.get("runtime", "")), "")
     return [
         f"seed {header.get('seed', 0)}, {runtime}",
-        f"{history.now_ns / 1e9:.1f} s",
+        people.duration(history.now_ns / 1e9),
         _count(len(history.nodes), "node"),
         _count(len(history.pods), "pod"),
         _count(history.counts["preemptions"], "preemption"),
@@ -102,7 +111,7 @@ def _judged(one: Mapping[str, Any]) -> dict[str, Any]:
     return {name: one[name] for name in ("id", "says", "holds", "detail", "detector", "asked") if name in one}
 
 
-def _worst(fold: Fold) -> dict[str, Any] | None:
+def _worst(fold: Fold, classes: Mapping[str, str]) -> dict[str, Any] | None:
     """The pod that waited longest; of several, one that was never bound, then the most important."""
     waits = [one for one in waiting.waits(fold.history) if one.seconds > 0]
     if not waits:
@@ -114,7 +123,7 @@ def _worst(fold: Fold) -> dict[str, Any] | None:
         "name": short(pod.key),
         "seconds": round(worst.seconds, 3),
         "bound": worst.bound,
-        "priority": pod.priority,
+        "priority": f"{name} ({pod.priority})" if (name := classes.get(str(pod.priority))) else str(pod.priority),
         "wants": pods.wants(pod.requests) or "nothing",
         "text": _fate(pod, worst),
         "reasons": _reasons(fold, pod),
@@ -124,6 +133,8 @@ def _worst(fold: Fold) -> dict[str, Any] | None:
 def _fate(pod: PodHistory, wait: waiting.Wait) -> str:
     attempts = _count(pod.attempts, "attempt")
     seconds = f"{wait.seconds:.1f} s" if wait.seconds >= 1 else f"{wait.seconds:.3f} s"
+    if wait.seconds >= LONG_S:
+        seconds = people.duration(wait.seconds)
     what = f"waited {seconds} for {pod.node}" if wait.bound else f"waited {seconds} in vain"
     overtaken = f", overtaken {_count(wait.overtaken, 'time')}" if wait.overtaken else ""
     return f"{what}: {attempts}{overtaken}"

@@ -68,10 +68,11 @@ def command(options: argparse.Namespace) -> int:
         options.from_ns,
         options.until_ns,
     )
+    said = stories.observed(run_folders.observed(chosen.folder)) if selection == Selection() else []
     found = stories.find(history, selection, run_folders.verdict(chosen.folder))
     causes = finding.causes(evidence) if selection == Selection() else None
     if options.json:
-        story = stories.told(found, 0 if options.all else story_tables.MOST_LINES)
+        story = stories.beside(stories.told(found, 0 if options.all else story_tables.MOST_LINES), said)
         data = {
             "run": str(chosen.folder),
             "lines": [line.data() for line in story.lines],
@@ -99,11 +100,18 @@ def command(options: argparse.Namespace) -> int:
         story = stories.told(found, 0)
     elif console.is_terminal:
         beside = (
-            len(figures) + len(head) + bool(head) + bool(chosen.heading) + 2 * (history.ended_ns is None) + 2
+            len(said[:MOST_SAID]) * LINES_OF_SAID
+            + len(figures)
+            + len(head)
+            + bool(head)
+            + bool(chosen.heading)
+            + 2 * (history.ended_ns is None)
+            + 2
         )  # the empty line below the story, and the prompt
         story = story_tables.fitted(found, console.width, console.height - beside)
     else:
         story = stories.told(found, story_tables.MOST_LINES)
+    story = stories.beside(story, said if options.all else said[-MOST_SAID:])
     words = _words(options)
     story_tables.show_story(console, story, f"kemu story {' '.join(shlex.quote(word) for word in words)} --all")
     if history.ended_ns is None:
@@ -112,6 +120,11 @@ def command(options: argparse.Namespace) -> int:
         )
     layouts.show(console, figures)
     return exits.HOLDS
+
+
+MOST_SAID = 6
+"""Of what a cluster said: the newest."""
+LINES_OF_SAID = 3
 
 
 def _figures(history: History, width: int) -> list[Any]:

@@ -6,16 +6,18 @@ import argparse
 import json
 import math
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kemu.doors.cli import exits, parsers
+from kemu.doors.cli import exits, parsers, programs
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from kemu.lab.sweep.experiments.experiments import Experiment
     from kemu.lab.sweep.remedies.comparing import Comparison, Figure, Row
     from kemu.lab.sweep.statistics.intervals import Interval
 
@@ -49,6 +51,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="as for kemu run")
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
     parser.add_argument("--out", type=Path, help="a folder that keeps the results of all runs, as kemu sweep does")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="make a page of it, with a run of each")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
 
@@ -82,15 +85,42 @@ def command(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="kemu-compare-") as temporary:
         try:
             bar.start()
-            found = comparing.compare(made, options.out or Path(temporary), executor, wanted, progress)
+            found = comparing.compare(made, options.out or Path(temporary), executor, wanted, progress, remedies)
         finally:
             bar.close()
             executor.close()
+    if options.report is not None:
+        _report(options.report, made, found, options.scenario)
     if options.json:
         print(json.dumps(found.data()))
     else:
         _show(found)
     return exits.HOLDS if wanted is None or found.reached else exits.FAILS
+
+
+MOST_RUNS = 4
+"""Most runs of a page: of the scenario as it is, and of the remedies, the best first."""
+
+
+def _report(file: Path, made: Experiment, found: Comparison, source: str) -> None:
+    """The page of a comparison: the run with the first seed as it is, and with remedies."""
+    from kemu.doors.cli import reports
+    from kemu.doors.cli.progress import waiting
+    from kemu.lab.sweep.engine.cell_tasks import CellSource
+
+    best, _ = found.best
+    cells = list(made.cells())[: len(made.variants)]
+    cells = [cells[0], *sorted(cells[1:], key=lambda cell: found.rows[cell.index].name != best)]
+    runs = CellSource.of(made)
+    with waiting(sys.stderr, f"{file}: making the page"):
+        parts = []
+        for cell in cells[:MOST_RUNS]:
+            row = found.rows[cell.index]
+            command = f"{programs.name()} run {shlex.quote(source)} --seed {cell.seed}"
+            commands = [] if cell.index else [(command, "makes it again, with a run folder")]
+            parts.append(reports.made(runs.scenario(cell), row.name, commands, file.parent))
+        size = reports.write_comparison(file, parts, found.data())
+    print(f"{file}: {size // 1000} kB", file=sys.stderr)
 
 
 def _show(found: Comparison) -> None:
@@ -116,6 +146,9 @@ def _show(found: Comparison) -> None:
         same = [name for name in found.metrics if row.figures[name].outcome == "same"]
         if same:
             console.print(f"  [dim]same     {', '.join(same)}[/]")
+    best, why = found.best
+    if best:
+        console.print(f"\n[bold]best: {best}[/]  {why}")
     console.print(f"\n{counted(len(found.seeds), 'seed')} each; in brackets: 95 % intervals of paired differences")
 
 

@@ -33,6 +33,12 @@ export class Run {
     return this.actors[index] ?? "";
   }
 
+  // The name of its class, where there is one, and the number.
+  priority(value) {
+    const name = this.classes?.[value];
+    return name ? `${name} (${value})` : String(value);
+  }
+
   link(view, argument = "") {
     return `#/${this.index}/${view}${argument === "" ? "" : `/${argument}`}`;
   }
@@ -76,6 +82,19 @@ export function seconds(micros, digits = 3) {
 export function lasting(micros) {
   if (micros >= 1e6) return `${(micros / 1e6).toPrecision(3)} s`;
   return micros >= 1000 ? `${(micros / 1000).toPrecision(3)} ms` : `${micros} µs`;
+}
+
+// As people say it: 3 min 20 s.
+export function duration(micros) {
+  if (micros < 99.95e6 && micros !== 60e6) return micros ? lasting(micros) : "0 s";
+  const whole = Math.round(micros / 1e6);
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  if (hours) return minutes ? `${hours} h ${minutes} min` : `${hours} h`;
+  return rest ? `${minutes} min ${rest} s` : `${minutes} min`;
+}
+
+export function counted(number, noun) {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 export function cores(milli) {

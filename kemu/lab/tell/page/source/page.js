@@ -4,7 +4,7 @@ import { render } from "preact";
 import { html } from "./parts.js";
 import { follow } from "./live.js";
 import { Run } from "./model.js";
-import { drawStages } from "./views/overview.js";
+import { drawTroubles } from "./views/troubles.js";
 import { Attempts, title as attempts } from "./views/attempts.js";
 import { Checks, title as checks } from "./views/checks.js";
 import { Events, title as events } from "./views/events.js";
@@ -13,6 +13,7 @@ import { Nodes, title as nodes } from "./views/nodes.js";
 import { Pods, title as pods } from "./views/pods.js";
 import { Preemptions, title as preemptions } from "./views/preemptions.js";
 import { Probability, title as probability } from "./views/probability.js";
+import { Race, drawStages, title as race } from "./views/overview.js";
 import { Queues, title as queues } from "./views/queues.js";
 import { Search, title as search } from "./views/search.js";
 import { Story, title as story } from "./views/story.js";
@@ -24,6 +25,7 @@ import { Watches, title as watches } from "./views/watches.js";
 // By the name in the address, in the order of the navigation.
 const VIEWS = {
   story: [story, Story],
+  race: [race, Race],
   nodes: [nodes, Nodes],
   pods: [pods, Pods],
   waiting: [waiting, Waiting],
@@ -45,6 +47,7 @@ const NEEDS = {
   variants: () => page.matrix,
   finds: () => page.search,
   sweep: () => page.sweep,
+  race: () => runs.some((run) => run.summary.stage && run.summary.troubled),
   decided: () => runs.some((run) => run.summary.probability),
 };
 
@@ -111,6 +114,7 @@ function show(moved) {
     for (const section of first.querySelectorAll("section.first")) section.hidden = Number(section.dataset.run) !== run.index;
     render(null, place);
     drawStages(runs, first);
+    drawTroubles(runs, first);
   } else {
     const [, View] = VIEWS[view];
     const whole = run.left_out && !["variants", "checks", "finds", "sweep"].includes(view);

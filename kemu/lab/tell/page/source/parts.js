@@ -16,11 +16,13 @@ export function colours(domain) {
 }
 
 // `make` is given the width, and returns options of Plot.plot. `has` is what the chart depends on.
-export function Chart({ make, label, has = [], linked = false }) {
+// `printed`: its width in print, where it is drawn anew; 0: it is scaled.
+export function Chart({ make, label, has = [], linked = false, printed = 0 }) {
   const place = useRef();
   useLayoutEffect(() => {
-    const draw = () => {
-      const width = Math.max(place.current.clientWidth, 300);
+    const draw = (given) => {
+      const paper = printed && matchMedia("print").matches;
+      const width = given > 0 ? given : paper ? printed : Math.max(place.current.clientWidth, 300);
       const figure = Plot.plot({ width, style: { background: "none", overflow: "visible" }, ...make(width) });
       for (const svg of figure.matches("svg") ? [figure] : figure.querySelectorAll("svg")) {
         if (linked) svg.setAttribute("role", "group");
@@ -44,7 +46,16 @@ export function Chart({ make, label, has = [], linked = false }) {
       }
     });
     observer.observe(place.current);
-    return () => observer.disconnect();
+    const print = () => draw(printed);
+    if (printed) {
+      addEventListener("beforeprint", print);
+      addEventListener("afterprint", draw);
+    }
+    return () => {
+      observer.disconnect();
+      removeEventListener("beforeprint", print);
+      removeEventListener("afterprint", draw);
+    };
   }, has);
   return html`<div class="chart" ref=${place}></div>`;
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kemu.emulated.kubelet.usage import usages
@@ -11,7 +11,7 @@ from kemu.lab.checks.history.facts import NodeHistory, PodHistory
 from kemu.lab.tell import happenings
 from kemu.lab.tell.page.tables import Tables, deltas, micros
 from kemu.lab.tell.page.views.view import Handler, Told
-from kemu.runtime.runlog.events import Transaction, handlers
+from kemu.runtime.runlog.events import ContainerRestarting, Transaction, handlers
 
 SAMPLES = 40
 SECOND_NS = 1_000_000_000
@@ -26,7 +26,10 @@ class Nodes:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._usages: dict[str, usages.Usage] = {}
+        self._usages: dict[str, tuple[usages.Usage, list[str]]] = {}
+        """By UID, with the names of its main containers."""
+        self._restarts: dict[str, list[tuple[str, int, int]]] = {}
+        """By UID: which container ended, when, and when it began anew."""
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
@@ -38,7 +41,11 @@ class Nodes:
                 pod = parsed.pod(value)
                 usage = usages.of(pod)
                 if usage is not None:
-                    self._usages[pod.metadata.uid] = usage
+                    self._usages[pod.metadata.uid] = usage, [one.name for one in pod.spec.containers]
+
+    def _on_kubelet_restarting(self, place: int, time_ns: int, actor: str, event: ContainerRestarting) -> None:
+        again_ns = time_ns + round(event.delay_s * SECOND_NS)
+        self._restarts.setdefault(event.uid, []).append((event.container, time_ns, again_ns))
 
     def data(self, told: Told) -> dict[str, Any]:
         tables, history = self._tables, told.history
@@ -70,17 +77,22 @@ class Nodes:
 
     def _used(self, history: History) -> list[dict[str, Any]]:
         """What pods use at a few times of their lives, where the scenario says so: cpu in millicores, bytes of memory.
-        A container that is started again begins anew, which is left out here."""
+        A container that is started again begins anew."""
         found = []
-        for uid, usage in self._usages.items():
+        for uid, (usage, names) in self._usages.items():
             pod = history.pods.get(uid)
             runs = pod.first("running") if pod is not None else None
             if pod is None or runs is None:
                 continue
             ends = [end_ns for _, _, end_ns in of_pod(pod) if end_ns is not None]
             lasts_ns = max((ends or [history.now_ns])[-1] - runs.time_ns, 0)
-            times = [lasts_ns * number // SAMPLES // SECOND_NS for number in range(SAMPLES)]
-            amounts = {resource: [_amount(usage, resource, second) for second in times] for resource in _SHOWN}
+            restarts = self._restarts.get(uid, [])
+            samples = SAMPLES * 3 if restarts else SAMPLES
+            times = [runs.time_ns + lasts_ns * number // samples for number in range(samples)]
+            amounts = {
+                resource: [_amount(usage, names, resource, time_ns, runs.time_ns, restarts) for time_ns in times]
+                for resource in _SHOWN
+            }
             found.append(
                 {
                     "pod": self._tables.pod(uid, pod.key),
@@ -104,9 +116,33 @@ class Nodes:
         return found
 
 
-def _amount(usage: usages.Usage, resource: str, second: int) -> int:
-    curves = [usage.shared, *usage.of_containers.values()]
-    return sum(each[resource].at(second) for each in curves if resource in each)
+def _amount(
+    usage: usages.Usage,
+    names: Sequence[str],
+    resource: str,
+    time_ns: int,
+    begin_ns: int,
+    restarts: Sequence[tuple[str, int, int]],
+) -> int:
+    """Of a pod at a time. What its main containers (``names``) use together they share evenly."""
+    total = 0
+    for name in names:
+        since_ns = begin_ns
+        for container, ended_ns, again_ns in restarts:
+            if container == name and ended_ns <= time_ns:
+                since_ns = again_ns
+        if time_ns < since_ns:
+            continue
+        second = (time_ns - since_ns) // SECOND_NS
+        if resource in usage.shared:
+            total += usage.shared[resource].at(second) // len(names)
+        own = usage.of_containers.get(name, {})
+        if resource in own:
+            total += own[resource].at(second)
+    for name, own in usage.of_containers.items():
+        if name not in names and resource in own and time_ns >= begin_ns:
+            total += own[resource].at((time_ns - begin_ns) // SECOND_NS)
+    return total
 
 
 def _allocatable(history: History, name: str) -> list[list[int]]:

@@ -9,7 +9,7 @@ from kemu.emulated.objects.amounts import quantities
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.scheduling import waiting
 from kemu.lab.telemetry import runs
-from kemu.lab.tell import happenings
+from kemu.lab.tell import happenings, people
 from kemu.lab.tell.page.tables import NEVER, Column, Tables, deltas, micros
 from kemu.lab.tell.page.views.view import Handler, Told
 from kemu.runtime.words import short
@@ -97,4 +97,4 @@ def wants(requests: Mapping[str, int]) -> str:
 def amount(resource: str, value: int) -> str:
     if resource == "cpu":
         return quantities.format_milli(value)
-    return quantities.shortest(value) if resource in ("memory", "ephemeral-storage") else str(value)
+    return people.quantity(value) if resource in ("memory", "ephemeral-storage") else str(value)

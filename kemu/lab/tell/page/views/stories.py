@@ -40,6 +40,7 @@ class Stories:
         pods = dict.fromkeys(self._tables.known_pod(one.pod.uid) for one in line.told if one.pod is not None)
         return {
             "time": micros(line.time_ns),
+            "until": micros(line.until_ns),
             "when": line.when(),
             "kind": line.kind,
             "who": line.who,

@@ -39,13 +39,13 @@ export function Nodes({ run, argument }) {
         ${first + 1}–${Math.min(first + AT_ONCE, names.length)} of ${names.length}
         <button type="button" disabled=${first + AT_ONCE >= names.length} onClick=${() => step(AT_ONCE)}>Next</button></span>`}
     </div>
-    <${Legend} priorities=${priorities} />
+    <${Legend} run=${run} priorities=${priorities} />
     ${names.length > 1 && exact < 0 && html`<${Cluster} run=${run} nodes=${names} resource=${resource} />`}
     ${shown.map((node) => html`<${One} key=${node} run=${run} node=${node} resource=${resource} priorities=${priorities} />`)}`;
 }
 
-function Legend({ priorities }) {
-  return priorities.length > 0 && html`<p class="legend">Priority ${priorities.map((priority, index) => html`<span class=${`swatch s${(index % 7) + 1}`}></span>${priority} `)}</p>`;
+function Legend({ run, priorities }) {
+  return priorities.length > 0 && html`<p class="legend">Priority ${priorities.map((priority, index) => html`<span class=${`swatch s${(index % 7) + 1}`}></span>${run.priority(priority)} `)}</p>`;
 }
 
 // All nodes together: what is requested of what there is.
@@ -86,10 +86,19 @@ function usedOn(run, nodes, resource) {
       changes.push([one.from + (one.lasts * index) / amounts.length, amount - before, 0]);
       before = amount;
     });
-    changes.push([one.from + one.lasts, -before, 0]);
+    if (one.from + one.lasts < run.end - 1e6) changes.push([one.from + one.lasts, -before, 0]);
   }
   const used = summed(changes, run.end);
   return used.some((one) => one.used > 0) ? used : [];
+}
+
+// The share of its memory that is used on a node over time; where nothing is known of usage, that which is requested.
+export function memoryOn(run, node) {
+  const load = requested(run, node, "memory");
+  const used = run.nodes.usage.length ? usedOn(run, [node], "memory") : [];
+  const total = load.find((one) => one.total)?.total;
+  const points = total ? (used.length ? used.map((one) => ({ time: one.time * 1e6, share: one.used / total })) : load.map((one) => ({ time: one.time * 1e6, share: one.share }))) : [];
+  return { name: run.nodeName(node), used: used.length > 0, points };
 }
 
 function One({ run, node, resource, priorities }) {

@@ -10,11 +10,21 @@ const LEAST_HEIGHT = 360;
 const BELOW = 44;
 
 export function drawStages(runs, root) {
-  for (const place of root.querySelectorAll("figure.space-time")) {
+  for (const place of root.querySelectorAll("figure.space-time[data-run]")) {
     const run = runs[Number(place.dataset.run)];
     // A hidden section has no width yet.
     if (run.summary.stage && place.clientWidth) render(html`<${Stage} run=${run} stage=${run.summary.stage} room=${innerHeight - place.getBoundingClientRect().top - scrollY} />`, place);
   }
+}
+
+export const title = "Race";
+
+// Where the first screen shows curves, the picture is a view of its own.
+export function Race({ run }) {
+  if (!run.summary.stage) return html`<p class="note">No side lost.</p>`;
+  const without = run.summary.stage.without;
+  return html`<h2>Step by step${without && html` <small>grey: ${without}, where this is not so</small>`}</h2>
+    <figure class="space-time"><${Stage} run=${run} stage=${run.summary.stage} room=${innerHeight - 120} /></figure>`;
 }
 
 // `room`: from the top of the picture to the lower edge of the window.

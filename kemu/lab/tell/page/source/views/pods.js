@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import * as Plot from "@observablehq/plot";
 import { Chart, Filter, Node, Pod, Table, colours, html } from "../parts.js";
-import { lasting, rowsOf, seconds } from "../model.js";
+import { counted, lasting, rowsOf, seconds } from "../model.js";
 import { AttemptTable } from "./attempts.js";
 import { EventTable } from "./events.js";
 
@@ -24,7 +24,7 @@ function All({ run }) {
     <${Filter} label="Only pods with" value=${filter} onInput=${setFilter} />
     <p class="note">${found.length} of ${run.podCount} pods.</p>
     <${Table} label="Pods" rows=${found} columns=${[
-      ["Pod", (pod) => html`<${Pod} run=${run} pod=${pod} />`], ["Priority", (pod) => pods.priority[pod]],
+      ["Pod", (pod) => html`<${Pod} run=${run} pod=${pod} />`], ["Priority", (pod) => run.priority(pods.priority[pod])],
       ["Wants", (pod) => run.text(pods.wants[pod])], ["Created", (pod) => seconds(pods.created[pod])],
       ["Waited", (pod) => (pods.waited[pod] < 0 ? "" : seconds(pods.waited[pod]))],
       ["Node", (pod) => html`<${Node} run=${run} node=${pods.node[pod]} />`],
@@ -40,11 +40,11 @@ function One({ run, pod }) {
   const events = rowsOf(run.events.pod, (row) => run.events.pod[row] === pod);
   const waited = pods.waited[pod] < 0 ? "no scheduler had to place it" : `${pods.bound[pod] < 0 ? "waited in vain for" : "waited"} ${seconds(pods.waited[pod])}`;
   return html`<h2>Pod ${run.podName(pod)}</h2>
-    <p><b>${run.text(pods.fate[pod])}</b>; ${waited}; ${pods.attempts[pod]} attempts; overtaken ${pods.overtaken[pod]} times.</p>
+    <p><b>${run.text(pods.fate[pod])}</b>; ${waited}; ${counted(pods.attempts[pod], "attempt")}; overtaken ${counted(pods.overtaken[pod], "time")}.</p>
     ${last !== undefined && html`<p>Why it had to wait: <a href=${run.link("events", run.attempts.event[last])}>${run.text(run.attempts.missing[last])}</a>
       <span class="when"> ${seconds(run.attempts.start[last])}</span>.</p>`}
     <dl class="facts">
-      <div><dt>Priority</dt><dd>${pods.priority[pod]}</dd></div>
+      <div><dt>Priority</dt><dd>${run.priority(pods.priority[pod])}</dd></div>
       <div><dt>Wants</dt><dd>${run.text(pods.wants[pod]) || "nothing"}</dd></div>
       <div><dt>Scheduler</dt><dd>${run.text(pods.scheduler[pod])}</dd></div>
       <div><dt>Node</dt><dd>${pods.node[pod] < 0 ? "none" : html`<${Node} run=${run} node=${pods.node[pod]} />`}</dd></div>

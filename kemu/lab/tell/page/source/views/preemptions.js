@@ -19,8 +19,8 @@ export function Preemptions({ run }) {
     <${Graph} run=${run} byFamily=${byFamily} />
     <${Table} label="Preemptions" rows=${rows} columns=${[
       ["Time", (row) => html`<${Event} run=${run} place=${preemptions.event[row]}>${seconds(preemptions.time[row])}<//>`],
-      ["Preemptor", (row) => html`<${Pod} run=${run} pod=${preemptions.preemptor[row]} /> (priority ${run.pods.priority[preemptions.preemptor[row]]})`],
-      ["Victim", (row) => html`<${Pod} run=${run} pod=${preemptions.victim[row]} /> (priority ${run.pods.priority[preemptions.victim[row]]})`],
+      ["Preemptor", (row) => html`<${Pod} run=${run} pod=${preemptions.preemptor[row]} /> (priority ${run.priority(run.pods.priority[preemptions.preemptor[row]])})`],
+      ["Victim", (row) => html`<${Pod} run=${run} pod=${preemptions.victim[row]} /> (priority ${run.priority(run.pods.priority[preemptions.victim[row]])})`],
       ["On", (row) => html`<${Node} run=${run} node=${preemptions.node[row]} />`],
       ["By", (row) => run.actorName(preemptions.actor[row])],
     ]} />`;
@@ -39,7 +39,7 @@ function Graph({ run, byFamily }) {
         fill: "var(--bad)", stroke: "var(--ground)", strokeWidth: 4, fontSize: 12, dy: -9,
       }),
       Plot.rect(nodes, { x1: (one) => one.x - one.width / 2, x2: (one) => one.x + one.width / 2, y1: (one) => one.y - 17, y2: (one) => one.y + 17, rx: 5, fill: "var(--box)", stroke: "var(--line)" }),
-      Plot.text(nodes, { x: "x", y: "y", text: (one) => `${one.label}\npriority ${one.priority}`, fill: "var(--text)", fontSize: 11.5, href: (one) => (one.pod < 0 ? null : run.link("pods", one.pod)) }),
+      Plot.text(nodes, { x: "x", y: "y", text: (one) => `${one.label}\npriority ${run.classes?.[one.priority] ?? one.priority}`, fill: "var(--text)", fontSize: 11.5, href: (one) => (one.pod < 0 ? null : run.link("pods", one.pod)) }),
     ],
   })} /></div>`;
 }

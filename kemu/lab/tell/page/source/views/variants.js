@@ -9,8 +9,8 @@ export function Variants({ page, runs }) {
   const differing = names.filter((name) => new Set(runs.map((run) => run.summary.counts[name])).size > 1);
   const priorities = [...new Set(runs.flatMap((run) => Object.keys(run.summary.waiting)))].sort((a, b) => b - a);
   const waits = priorities.flatMap((priority) => [
-    { name: `longest wait, priority ${priority}`, of: (run) => wait(run.summary.waiting[priority]) },
-    { name: `never bound, priority ${priority}`, of: (run) => run.summary.waiting[priority]?.unbound ?? 0 },
+    { name: `longest wait, priority ${runs[0].priority(priority)}`, of: (run) => wait(run.summary.waiting[priority]) },
+    { name: `never bound, priority ${runs[0].priority(priority)}`, of: (run) => run.summary.waiting[priority]?.unbound ?? 0 },
   ]);
   const rows = [...waits, ...differing.map((name) => ({ name: name.replaceAll("_", " "), of: (run) => run.summary.counts[name] }))];
   return html`<h2>Variants</h2>

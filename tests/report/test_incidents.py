@@ -1,0 +1,179 @@
+"""The page of an incident: what led to what, curves, remedies side by side, what the cluster said, on paper and on a phone."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, sync_playwright
+
+from kemu.doors.cli import main, run_folders
+from kemu.errors import KemuError
+from kemu.lab.scenario.loading import loader
+from kemu.lab.tell import people
+from kemu.lab.tell.page import folds, remedies
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "incidents" / "leak"
+CHROMIUM = shutil.which("chromium")
+needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium (scripts/setup --system)")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the example, and what a remedy comes to."""
+    place = tmp_path_factory.mktemp("incident")
+    assert main.main(["import", str(EXAMPLE), "--out", str(place / "leak")]) == 0
+    assert main.main(["run", str(place / "leak"), "--out", str(place / "run"), "--json"]) == 0
+    remedy = str(EXAMPLE.parent / "remedies" / "limit.yaml")
+    words = ["--seeds", "2", "--jobs", "1", "--goal", "evictions < 5", "--out", str(place / "compared"), "--json"]
+    assert main.main(["compare", str(place / "leak"), "--with", remedy, *words]) == 0
+    file = str(place / "page.html")
+    assert main.main(["report", str(place / "run"), "--compare", str(place / "compared"), "--out", file]) == 0
+    return place
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> Iterator[Page]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        opened = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
+        wrong: list[str] = []
+        opened.on("console", lambda message: wrong.append(message.text))
+        opened.on("pageerror", lambda error: wrong.append(str(error)))
+        opened.goto((folder / "page.html").as_uri())
+        opened.wait_for_selector("html[data-ready]")
+        yield opened
+        browser.close()
+    assert wrong == []
+
+
+@needs_chromium
+def test_the_first_screen_tells_what_led_to_what_and_names_the_best_remedy(page: Page) -> None:
+    first = page.locator("section.first").first
+    told = first.inner_text()
+    assert "! " in told.splitlines()[0]  # nothing was expected, and that is no success
+    assert "As the scenario expects" not in told
+    root = first.locator(".chain .root").first.inner_text()
+    assert "shop/checkout" in root
+    assert first.locator(".chain li").count() >= 3
+    assert first.locator(".curve svg").count() == 4
+    assert re.search(r"Memory used on nodes\s+worker-\d is fullest: \d+ % at \d+ min", told)
+    assert "Best remedy: limit" in told
+    assert "checkout limits memory none → 3Gi" in told
+    assert first.locator("th.best").inner_text() == "★ best limit"
+    better = first.locator("td.better").first.inner_text()
+    assert re.search(r"−[\d.]+ ✓ better", better)
+
+
+@needs_chromium
+def test_what_the_cluster_said_stands_beside_the_run(page: Page) -> None:
+    rows = page.locator("table.beside tbody tr").all_inner_texts()
+    said = next(number for number, row in enumerate(rows) if "EvictionThresholdMet, 2 times" in row)
+    assert rows[said].startswith("21 min 30 s")
+    assert any("are evicted" in row for row in rows[said + 1 :])
+
+
+@needs_chromium
+def test_it_prints_on_one_page(page: Page) -> None:
+    pages = re.findall(rb"/Type\s*/Page\b(?!s)", page.pdf(prefer_css_page_size=True))
+    assert len(pages) == 1
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone_and_everybody_can_read_it(page: Page, scheme: Any) -> None:
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_timeout(100)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.evaluate(Axe().axe_script)
+    found = page.evaluate("axe.run({resultTypes: ['violations']}).then((results) => results.violations)")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+
+
+def test_a_container_that_is_started_again_uses_memory_anew(folder: Path) -> None:
+    data = folds.of_folder(folder / "run").data(run_folders.verdict(folder / "run"))
+    killed = {data["nodes"]["marks"]["pod"][row] for row, what in enumerate(data["nodes"]["marks"]["what"])
+              if data["strings"][what] == "oomKilled"}  # fmt: skip
+    curves = [one["memory"] for one in data["nodes"]["usage"] if one["pod"] in killed]
+    assert curves
+    for memory in curves:
+        falls = [(before, after) for before, after in itertools.pairwise(memory) if after < before / 2]
+        assert len(falls) == 1
+        assert falls[0][0] > 5 << 30
+        assert falls[0][1] < 1 << 30
+
+
+def test_the_story_tells_it_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["story", str(folder / "run"), "--json"]) == 0
+    lines = json.loads(capsys.readouterr().out)["lines"]
+    seen = [line for line in lines if line["kind"] == "observed"]
+    assert [line["from_s"] for line in seen] == [1290, 1314]  # warnings alone
+    assert [line["from_s"] for line in lines] == sorted(line["from_s"] for line in lines)
+
+
+def test_what_was_observed_is_checked_where_it_stands(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "leak", tmp_path / "leak")
+    (tmp_path / "leak" / "timeline.yaml").write_text("- {at: soon, reason: Failed, of: [Pod a]}\n")
+    with pytest.raises(KemuError, match=r"timeline.yaml:1:8: .*\[0\].at: must be a number"):
+        loader.load(tmp_path / "leak" / "scenario.yaml")
+
+
+def test_a_file_that_is_no_comparison_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for given in (folder / "leak" / "scenario.yaml", folder / "absent"):
+        words = ["--compare", str(given), "--out", str(folder / "no.html")]
+        assert main.main(["report", str(folder / "run"), *words]) == 2
+        assert f"{given}: " in capsys.readouterr().err
+
+
+def test_remedies_are_called_by_their_files() -> None:
+    data = {"variants": [{"with": name} for name in ("as it is", "a/limit.yaml", "b/limit.yaml", "a/x.yaml,b/y.yaml")]}
+    assert list(remedies.names(data).values()) == ["as it is", "a/limit.yaml", "b/limit.yaml", "x + y"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(8768171, "8.36 MiB"), (0, "0 B"), (1023, "1023 B"), (1 << 30, "1 GiB"), (1020 << 20, "1020 MiB")],
+)
+def test_sizes(given: int, said: str) -> None:
+    assert people.size(given) == said
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (0, "0 s"), (0.0042, "4.2 ms"), (0.51, "510 ms"), (12.34, "12.3 s"), (99.9, "99.9 s"), (100, "1 min 40 s"),
+        (7500, "2 h 5 min"), (1e6, "277 h"),
+    ],
+)  # fmt: skip
+def test_durations(given: float, said: str) -> None:
+    assert people.duration(given) == said
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            "low on memory. Threshold quantity: 100Mi, available: 94128692. Container a was using 720Mi",
+            "low on memory. Threshold quantity: 100Mi, available: 89.8 MiB. Container a was using 720Mi",
+        ),
+        (
+            "Node didn't have enough resource: memory, requested: 1073741824, used: 16106127360, capacity: 16642998272",
+            "Node didn't have enough resource: memory, requested: 1 GiB, used: 15 GiB, capacity: 15.5 GiB",
+        ),
+        (
+            "Node didn't have enough resource: cpu, requested: 100000, used: 100000, capacity: 100000",
+            "Node didn't have enough resource: cpu, requested: 100000, used: 100000, capacity: 100000",
+        ),
+    ],
+)
+def test_messages_have_sizes_in_place_of_bytes(given: str, said: str) -> None:
+    assert people.message(given) == said
