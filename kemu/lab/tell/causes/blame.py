@@ -256,6 +256,9 @@ class Blame:
             return [Blamed(self._standing("Node", self._group(node), "unschedulable"), 1.0)]
         return [Blamed(act, 1.0, (Step("cordoned", node, act.time_ns),))]
 
+    def drain(self, node: str, time_ns: int) -> Act | None:
+        return self._of_node(node, time_ns, what=("drained",))
+
     def _standing(self, kind: str, name: str, what: str) -> Act:
         known = self.acts.of[kind, name]
         same = next((act for act in known if act.what == "stands" and what in act.fields), None)
