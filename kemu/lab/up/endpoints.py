@@ -152,7 +152,7 @@ class Endpoint:
             clock.unix_ns,
             injector,
             steps,
-            None if measures is None else lambda *which: measures.text(*which, time.now_ns()),
+            None if measures is None else lambda component, instance: measures.text(component, instance, time.now_ns()),
         )
         listener.injector = injector
         files.raise_limit(_CONNECTIONS)
