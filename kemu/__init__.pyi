@@ -7,6 +7,8 @@ from kemu.doors.api.live_clusters import Cluster as Cluster
 from kemu.doors.api.live_clusters import cluster as cluster
 from kemu.doors.api.live_clusters import pod as pod
 from kemu.doors.api.reports import RunFailed as RunFailed
+from kemu.doors.api.results import Results as Results
+from kemu.doors.api.results import results as results
 from kemu.doors.api.run_logs import Event as Event
 from kemu.doors.api.run_logs import events as events
 from kemu.doors.api.runs import Run as Run

@@ -4,6 +4,7 @@ Whoever changes an object that others share fails its test (``kemu.emulated.obje
 Hypothesis draws the same examples every time, whatever the speed of the machine; ``pytest --hypothesis-profile search``
 draws new ones. With ``KEMU_STRICT=1`` (as in CI) a test that skips fails: nothing is left out unnoticed. Only what no
 script of this project can install may be missing (Jaeger, which is built from source by a tool beside the project).
+A test marked ``nightly(reason)`` runs only with ``KEMU_NIGHTLY=1``, as scripts/nightly does.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ shared_objects.OBJECTS.checks = True
 
 STRICT = os.environ.get("KEMU_STRICT") == "1"
 ACCEPTED = "not beside the project: "
+NIGHT = os.environ.get("KEMU_NIGHTLY") == "1"
 
 
 def pytest_configure() -> None:
@@ -51,7 +53,12 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first: with several workers, none is left alone with one of them at the end."""
+    """Tests for the night are left out by day. Files with slow tests come first: with several workers, none is left
+    alone with one of them at the end."""
+    for item in items:
+        nightly = item.get_closest_marker("nightly")
+        if nightly is not None and not NIGHT:
+            item.add_marker(pytest.mark.skip(reason=f"{ACCEPTED}{nightly.args[0]}, so nightly"))
     slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
     items.sort(key=lambda item: item.path not in slow)
 

@@ -5,8 +5,8 @@ The change is what differs from the commit at which the branch left main (or COM
 A test file depends on a module if it imports it, at whatever remove, and on the conftest.py files above it. Whoever
 has the dotted name of a module between quotes, as for a plugin, depends on it, too; and tests that start processes
 depend on the command line. A file that is no Python module concerns whoever has the folder at the root in which it is
-(``"docs"``, ``"scenarios"``) between quotes; data below ``kemu`` and ``tests`` belongs to its package. What
-everything stands on, such as pyproject.toml, concerns all tests.
+between quotes (``"docs"``, ``"hunts/workers"``), of kemu's own modules only those that read it; data below ``kemu`` and
+``tests`` belongs to its package. What everything stands on, such as pyproject.toml, concerns all tests.
 """
 
 from __future__ import annotations
@@ -26,8 +26,10 @@ ALL = ("pyproject.toml", "scripts/constraints.txt", "scripts/setup", "scripts/te
 """What all tests stand on."""
 NO_USERS = ("kemu._moved", "tests.selection")
 """They name modules that they do not use."""
+READ = ("scenarios",)
+"""Folders at the root that kemu itself reads: elsewhere in it, words such as ``"hunts"`` mean something else."""
 NO_TEST = re.compile(r"^(\.ci/|\.gitignore$|LICENSE$)")
-_QUOTED = re.compile(r"[\"']([\w.-]+)(?::[^\"'\n]*)?[\"']")
+_QUOTED = re.compile(r"[\"']([\w.-]+)(?:[:/][^\"'\n]*)?[\"']")
 
 
 class Tree:
@@ -93,8 +95,11 @@ class Tree:
         if NO_TEST.search(path):
             return set()
         first, *rest = PurePosixPath(path).parts
+        users = self.naming.get(first, set())
+        if first not in READ:
+            users = {module for module in users if not module.startswith("kemu.") and module != "kemu"}
         if first not in self.packages:
-            return set(self.naming.get(first, ()))
+            return users
         *folders, file = first, *rest
         module = ".".join([*folders, file.removesuffix(".py")]).removesuffix(".__init__")
         if file.endswith(".py"):
@@ -102,7 +107,9 @@ class Tree:
             return self._package(module) if module in self.graph.modules else None
         while ".".join(folders) not in self.graph.modules:
             folders.pop()
-        return self._package(".".join(folders)) if len(folders) > 1 else None
+        if len(folders) > 1:
+            return self._package(".".join(folders))
+        return users | self._package(first) if first == "experiments" else None
 
     def _package(self, module: str) -> set[str]:
         """A module, with all that are in it if it is a package."""

@@ -36,6 +36,9 @@ def tree() -> selection.Tree:
         ("docs/decisions.md", ["docs/test_claims.py"], ["store/test_keys.py"]),
         ("scenarios/races/recreated-pod.yaml", ["scenarios/test_shipped.py"], ["store/test_keys.py"]),
         ("tests/conformance/data/kubelet/x.jsonl.gz", ["conformance/test_kubelet.py"], ["store/test_keys.py"]),
+        ("hunts/workers/careful.yaml", ["hunt/test_workers.py"], ["store/test_keys.py", "scheduler/test_queue.py"]),
+        ("experiments/ping-pong.yaml", ["docs/test_findings.py"], ["store/test_keys.py", "scheduler/test_queue.py"]),
+        ("mkdocs.yml", ["docs/test_site.py"], ["store/test_keys.py"]),
         (".ci/run", [], ["store/test_keys.py"]),
     ],
 )

@@ -16,6 +16,7 @@ real                    real programs as actors of a run
 host                    a cell: a process that holds actors, on Ray or on the wall clock
 faults                  what can be done to actors, and to their disks
 runlog                  the log of a run as bytes, and the folder that it is in
+metrics                 names of metrics as the real components have them, values, texts
 garbage                 the garbage collector around the runs of a process
 words                   words of messages: counted nouns, and the known words most like one that is not known
 skews                   clocks that are wrong

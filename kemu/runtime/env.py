@@ -211,6 +211,9 @@ class Env(Protocol):
         """``store``, ``apiserver/0``, ``scheduler/<name>/<replica>``, ``kubelet/<node>``, ``controller/<name>``."""
         ...
 
+    measured: bool
+    """The actor also logs what only metrics need: False, until it says otherwise, as its configuration does."""
+
     @property
     def clock(self) -> Clock: ...
 

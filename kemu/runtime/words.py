@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 LIKE = 0.6
 """Likeness (``difflib``) from which on a key or a word was probably meant."""
 ALIKE = 0.5
 """The same of names that a user chose, of which several may be shown."""
+STEERING = r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f]|\r(?!\n)|\x1b(?!\[[0-9;]*m)"
+"""What a terminal does not show but obeys, but for colours."""
+_STEERING = re.compile(STEERING)
+
+
+def harmless(text: str, steering: re.Pattern[str] = _STEERING) -> str:
+    """With ``\\u001b``, as in JSON, for what moves the cursor, erases, or names the window."""
+    return steering.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def nearest(word: str, known: Iterable[str], count: int = 1, likeness: float = LIKE) -> list[str]:

@@ -309,6 +309,7 @@ def test_mistakes() -> None:
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.usefixtures("local_ray")
 async def test_on_ray() -> None:
     async with kemu.cluster(nodes=2, runtime="ray", speed=10, schedulers=["default-scheduler"]) as c:
         await c.create(kemu.pod("a", cpu=1))
@@ -324,6 +325,7 @@ async def test_on_ray() -> None:
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.usefixtures("local_ray")
 async def test_what_an_actor_raises_on_ray() -> None:
     entry = {"name": "mine", "factory": Idle, "config": {"raise": True}}
     with pytest.raises(UserCodeFailed, match="LookupError: as told"):

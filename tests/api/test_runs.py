@@ -153,6 +153,7 @@ def test_what_user_code_raises_is_raised(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.usefixtures("local_ray")
 def test_on_ray(tmp_path: Path) -> None:
     run = kemu.run(SPEC, runtime="ray", speed=10)
     assert run.holds

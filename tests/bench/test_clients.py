@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ def test_all_missing_parts_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
         pairs.up("kwok", 1, 1, 1)
 
 
-@pytest.mark.skipif(os.environ.get("KEMU_NIGHTLY") != "1", reason="not beside the project: slow, so nightly")
+@pytest.mark.nightly("a pair of clusters takes half a minute")
 def test_a_pair_of_small_clusters() -> None:
     binaries.require("etcd", "kube-apiserver", "kube-scheduler", "kwok")
     figures = pairs.up("kube-scheduler", nodes=3, pods=20, rounds=1, qps=1000)

@@ -19,9 +19,7 @@ from tests.realkube import binaries, clusters
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 60.0
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("KEMU_NIGHTLY") != "1", reason="not beside the project: needs minutes, so nightly"
-)
+pytestmark = pytest.mark.nightly("needs minutes")
 
 
 @pytest.fixture(scope="module")

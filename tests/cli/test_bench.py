@@ -99,6 +99,7 @@ def test_a_changed_pod_is_reported_by_its_controller(controller: str) -> None:
     assert workloads.changed_pod(controller, 20, 10)["us_median"] > 0
 
 
+@pytest.mark.nightly("ten seconds; tests/exploration/test_branches.py compares cells by day")
 def test_cells_from_one_set_up_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(branches, "LEAST_NODES", 1)
     monkeypatch.setattr(forks, "_allowed", [])

@@ -87,7 +87,7 @@ def test_an_unknown_command_names_all(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_no_command_of_kemu_is_said_to_be_kubectls() -> None:
-    parser = main._parser()
+    parser = main.parser()
     assert not set(parser.commands) & set(parsers.KUBECTL)
     assert not set(parser.commands) & set(parsers.OTHER_WORDS)
 

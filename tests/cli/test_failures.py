@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from kemu.doors.cli import failures
+from kemu.doors.cli import failures, pipes
 from kemu.doors.cli.main import main
+from kemu.runtime.words import harmless
 
 RACE = "races/two-schedulers-one-node"
 
@@ -222,3 +223,39 @@ def test_on_a_terminal_files_below_the_folder_have_short_names(tmp_path: Path, m
         monkeypatch.setattr("sys.stderr", stream)
         failures.tell(failures.Failure("input", f"{tmp_path}/mine.py:6", 2), as_json=False)
         assert stream.getvalue() == f"{told}\n"
+
+
+STEERING = """\
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: evil, description: "one \\e]0;a title\\a two \\e[2J\\rthree \\x9b31m"}
+spec:
+  duration: 5s
+  nodes: [{name: node-1, allocatable: {cpu: "4", memory: 16Gi, pods: "110"}}]
+  expect: [{id: "x\\e[1Ay", counter: pods_created, equals: 0}]
+"""
+
+
+def test_names_of_a_scenario_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "evil.yaml"
+    file.write_text(STEERING)
+    code, out, err = output(capsys, "run", str(file), "--out", str(tmp_path / "run"))
+    assert code == 0
+    assert r"one \u001b]0;a title" in out
+    assert r"two \u001b[2J" in out
+    assert r"x\u001b[1Ay" in out
+    assert r"\u009b31m" in out
+    assert not {*out, *err} & {*"\x1b\x07\r\x9b"}
+    file.write_text(STEERING.replace("duration", '"\\e[2Jx"'))
+    code, _, err = output(capsys, "run", str(file))
+    assert code == 2
+    assert r"\x1b[2Jx" in err
+    assert "\x1b" not in err
+
+
+def test_colours_pass_and_what_moves_the_cursor_only_where_kemu_draws() -> None:
+    assert harmless("a\tb\x1b[1;31mc\x1b[0m\r\n") == "a\tb\x1b[1;31mc\x1b[0m\r\n"
+    drawn = io.StringIO()
+    stream = pipes.moving(drawn)
+    stream.write("\r\x1b[2K\x1b[1A\x1b[?25l\x1b]0;a title\x07")
+    assert drawn.getvalue() == "\r\x1b[2K\x1b[1A\x1b[?25l\\u001b]0;a title\\u0007"

@@ -111,7 +111,11 @@ def ended(process: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(3))
+BY_NIGHT = pytest.mark.nightly("six seconds for each moment at which it is killed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=BY_NIGHT), pytest.param(2, marks=BY_NIGHT)])
 def test_a_run_that_was_killed_goes_on_to_the_same_digest(seed: int, scenario: Path, out: Path, digest: str) -> None:
     drawn = random.Random(seed)
     found = kill_after(start("run", scenario, "--out", out, *OFTEN), out, drawn.uniform(0, 0.3), drawn.uniform(0, 60))

@@ -18,7 +18,7 @@ from kemu.lab.exploration.files import CAMPAIGN_FILE
 from kemu.lab.exploration.strategies.registry import USUAL
 from tests.exploration.scenarios import RACE
 
-RUNS = 128
+RUNS = 80
 """More than two generations: feedback learns."""
 PATIENCE_S = 60.0
 
@@ -67,6 +67,7 @@ def until(condition: Any) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="asks Linux which processes there are")
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL], ids=["SIGINT", "SIGKILL"])
 def test_a_search_that_is_stopped_goes_on_to_the_same_end(
     stop: signal.Signals, expected: list[dict[str, Any]], tmp_path: Path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -13,9 +12,7 @@ from tests.clients.emulated import Emulated, eventually
 from tests.clients.test_acceptance import documents, one, pod
 from tests.realkube import binaries
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("KEMU_NIGHTLY") != "1", reason="not beside the project: half a minute, so nightly"
-)
+pytestmark = pytest.mark.nightly("half a minute")
 
 #: All but one whose kinds kemu does not serve, and those that sign with keys that it does not hand out.
 CONTROLLERS = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -14,9 +13,7 @@ import pytest
 from tests.clients import emulated, java_programs, recordings
 from tests.realkube import binaries
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("KEMU_NIGHTLY") != "1", reason="not beside the project: a minute of Java, so nightly"
-)
+pytestmark = pytest.mark.nightly("a minute of Java")
 TIMES = ("real", "virtual")
 POD = {
     "apiVersion": "v1",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,16 @@ from kemu.lab.conformance import agreements, case_files, registry
 DATA = Path(__file__).parent / "data" / "jobs"
 FAMILIES = {"jobs": 80, "cronjobs": 60, "schedules": 100}
 """With the number of cases at least."""
+SHARE = 1 if os.environ.get("KEMU_NIGHTLY") == "1" else 4
+"""Of the courses of CronJobs, hours of virtual time and half a second of computing each, CI asks one in so many."""
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_case_agrees(family: str) -> None:
-    report = agreements.judge(registry.kind("jobs"), case_files.read(DATA / f"{family}.jsonl.gz"))
-    assert report.total >= FAMILIES[family]
+    cases = list(case_files.read(DATA / f"{family}.jsonl.gz"))
+    assert len(cases) >= FAMILIES[family]
+    report = agreements.judge(registry.kind("jobs"), cases[:: SHARE if family == "cronjobs" else 1])
+    assert report.total
     assert {one.id: one.differences for one in report.disagreements} == {}
 
 

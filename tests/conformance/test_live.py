@@ -126,7 +126,7 @@ def test_pods_of_all_families_are_drawn_and_read() -> None:
         families.add(family)
         for manifest in (pod, *drawn.extra):
             convert.from_manifest(manifest)
-    assert len(families) == 11
+    assert len(families) == 13
     again = drawn_pods.PodMaker(makers.Maker(random.Random(5), 1))
     first = drawn_pods.PodMaker(makers.Maker(random.Random(5), 1))
     assert [again.draw() for _ in range(50)] == [first.draw() for _ in range(50)]

@@ -52,7 +52,7 @@ def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPa
     )
 
 
-COMMANDS = subparsers(main._parser())
+COMMANDS = subparsers(main.parser())
 
 
 def serves(kind: str) -> bool:

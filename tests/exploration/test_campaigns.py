@@ -83,7 +83,10 @@ def inline_portfolio() -> list[Any]:
     return found(made)
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 4])
+BY_NIGHT = pytest.mark.nightly("72 runs for each number of workers, and two workers do it by day")
+
+
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=BY_NIGHT), 2, pytest.param(4, marks=BY_NIGHT)])
 def test_so_it_is_with_all_strategies(jobs: int, inline_portfolio: list[Any]) -> None:
     with Workers(jobs) as workers:
         made = portfolio(workers)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -14,7 +16,6 @@ import pytest
 from kemu.lab.exploration.processes import queues
 from kemu.lab.exploration.processes.rays import Room
 from kemu.lab.exploration.workers import Workers
-from kemu.runtime import memory
 from kemu.runtime.memory import Machine
 
 GIB = 1 << 30
@@ -153,11 +154,30 @@ def test_the_limit_of_a_cgroup_counts(
 
 
 def test_the_peak_of_a_process_begins_anew() -> None:
-    block = bytearray(64 << 20)
-    block[::4096] = b"x" * len(block[::4096])
-    high = memory.peak_bytes()
-    del block
-    memory.begin_peak()
-    low = memory.peak_bytes()
-    assert 0 < low < high - (32 << 20)
-    assert memory.resident_bytes() == pytest.approx(low, rel=0.2)
+    code = """
+from pathlib import Path
+from kemu.runtime import memory
+block = bytearray(64 << 20)
+block[::4096] = b"x" * len(block[::4096])
+high = memory.peak_bytes()
+del block
+memory.begin_peak()
+print(high, memory.peak_bytes(), memory.resident_bytes())
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    high, low, resident = map(int, done.stdout.split())
+    if low < high:
+        assert 0 < low < high - (32 << 20)
+        assert resident == pytest.approx(low, rel=0.2)
+    else:
+        assert not _kernel_resets_peaks(), "begin_peak() leaves the peak as it was"
+        assert low == high > 64 << 20
+
+
+def _kernel_resets_peaks() -> bool:
+    """A shell asks for it and looks: some sandboxes' kernels take the request and do nothing."""
+    asked = "echo 5 >/proc/$$/clear_refs && grep VmHWM /proc/$$/status"
+    block = "x=$(head -c 67108864 /dev/zero | tr '\\0' x); grep VmHWM /proc/$$/status; x=; unset x; "
+    done = subprocess.run(["sh", "-c", block + asked], check=False, capture_output=True, text=True)
+    peaks = [int(line.split()[1]) for line in done.stdout.splitlines()]
+    return len(peaks) == 2 and peaks[1] < peaks[0]

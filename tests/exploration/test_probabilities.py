@@ -34,6 +34,7 @@ def test_the_failure_is_decided_when_the_scheduler_looks() -> None:
     assert set(after) == {1.0}
 
 
+@pytest.mark.nightly("five seconds, as for each of twenty planted bugs (tests.mutants.decisions)")
 def test_the_failure_is_decided_by_what_comes_while_a_request_is_on_its_way() -> None:
     """The binding of a pod that is gone is still on its way when another pod gets the name."""
     explanation = explanations.explain(loader.loads(races.RECREATED))
@@ -43,6 +44,7 @@ def test_the_failure_is_decided_by_what_comes_while_a_request_is_on_its_way() ->
     assert curve.decision.after == 1.0
 
 
+@pytest.mark.nightly("five seconds, as for each of twenty planted bugs (tests.mutants.decisions)")
 def test_a_bug_does_not_change_what_decides() -> None:
     """The kubelet takes everything; the scheduler's view decides all the same."""
     with pytest.MonkeyPatch.context() as patch:

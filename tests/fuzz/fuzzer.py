@@ -125,8 +125,8 @@ class Fuzzer:
         self.most_mib = 0.0
         self._channel: Any = None
 
-    async def run(self, seconds: float) -> None:
-        """Raises Finding."""
+    async def run(self, seconds: float, least: int = 0) -> None:
+        """For so long, and until so many attacks have been tried. Raises Finding."""
         attacks: list[tuple[Callable[[], Awaitable[None]], int]] = [
             (self.malformed, 20),
             (self.random_messages, 30),
@@ -146,7 +146,9 @@ class Fuzzer:
         async with grpc.aio.insecure_channel(self.target.address, options=channels.CHANNEL_OPTIONS) as channel:
             self._channel = tokens.Signed(channel, tokens.DRIVER, self.target.token)
             await self.serves()
-            while time.monotonic() < end:
+            tried = 0
+            while time.monotonic() < end or tried < least:
+                tried += 1
                 attack = self.random.choices(names, weights)[0]
                 self.last = attack.__name__
                 self.counts[attack.__name__] += 1

@@ -55,6 +55,28 @@ BODIES = {
     "an envelope of many pieces": (PROTOBUF, b"k8s\0" + b"\x12\0" * 1_400_000),
     "deep messages": (PROTOBUF, b"k8s\0\x0a\x09\x0a\x02v1\x12\x03Pod\x12" + b"\x0a\x80\x01" * 1000),
 }
+ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role"}
+ROLES = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles"
+UNTYPED = "failed to create typed patch object (/; rbac.authorization.k8s.io/v1, Kind=Role): .metadata"
+FOUND: list[tuple[str, str, Any, int, str]] = [
+    (
+        "POST",
+        "/api/v1/namespaces/default/secrets",
+        {"metadata": {"name": "a"}, "data": {"k": "\U0001f4a5"}},
+        400,
+        'Secret in version "v1" cannot be handled as a Secret: illegal base64 data at input byte 0',
+    ),
+    ("PATCH", f"{ROLES}/d", {**ROLE, "metadata": "-a"}, 500, f"{UNTYPED}: expected map, got &{{-a}}"),
+    (
+        "PATCH",
+        f"{ROLES}/d",
+        {**ROLE, "metadata": {"name": 5}},
+        500,
+        f"{UNTYPED}.name: expected string, got &value.valueUnstructured{{Value:5}}",
+    ),
+]
+"""By ``python -m tests.fuzz.up``, or close to it: panics before. Kubernetes, too, answers with 500 what is mistyped in
+an apply, in these words."""
 
 
 @contextlib.asynccontextmanager
@@ -121,6 +143,18 @@ def test_bodies_that_are_no_objects_are_bad_requests() -> None:
             assert len(answer.content) < 10_000, (name, len(answer.content))
             assert time.monotonic() - begun < LONGEST_S, name
         assert await fine(cluster)
+
+    run(main)
+
+
+def test_what_the_fuzzer_found() -> None:
+    async def main(cluster: Cluster) -> None:
+        for method, path, body, code, message in FOUND:
+            form = JSON if method == "POST" else APPLY
+            answer = await cluster.http.request(
+                method, f"{path}?fieldManager=me", json=body, headers={"Content-Type": form}
+            )
+            assert (answer.status_code, answer.json()["message"]) == (code, message)
 
     run(main)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from kemu.emulated.gateway.authentication.authenticators import Authenticator, authenticated
 from kemu.emulated.gateway.requests import envelopes
@@ -94,12 +95,25 @@ def test_metrics_count_requests() -> None:
         await http.get(f'{PODS}/none/"invented"')
         await http.get(f"{PODS}?watch=1&timeoutSeconds=1")
         text = (await http.get("/metrics")).text
-        labels = 'group="",version="v1",resource="pods"'
-        assert f'apiserver_request_total{{verb="GET",{labels},subresource="",code="404"}} 2' in text
-        assert f'apiserver_request_total{{verb="GET",{labels},subresource="status",code="404"}} 1' in text
-        assert f'apiserver_request_total{{verb="WATCH",{labels},subresource="",code="200"}} 1' in text
+        found: dict[tuple[str, ...], float] = {}
+        families = {family.name: family for family in text_string_to_metric_families(text)}
+        for sample in families["apiserver_request"].samples:
+            labels = sample.labels
+            if labels["resource"] == "pods":
+                assert (labels["component"], labels["group"], labels["version"]) == ("apiserver", "", "v1")
+                key = labels["verb"], labels["subresource"], labels["scope"], labels["dry_run"], labels["code"]
+                found[key] = sample.value
+        assert found == {
+            ("GET", "", "resource", "", "404"): 2,
+            ("GET", "status", "resource", "", "404"): 1,
+            ("GET", "other", "resource", "", "404"): 1,
+            ("WATCH", "", "namespace", "", "200"): 1,
+        }
+        durations = families["apiserver_request_duration_seconds"]
+        assert durations.type == "histogram"
+        assert sum(one.value for one in durations.samples if one.name.endswith("_count")) >= 5
         assert "invented" not in text
-        assert 'apiserver_longrunning_requests{verb="WATCH"} 0' in text
+        assert sum(one.value for one in families["apiserver_longrunning_requests"].samples) == 0
 
     gateway_cluster.run(main)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from tests.gateway.replays import differences, recordings, replays, shapes, wires
@@ -40,7 +38,7 @@ def test_a_sample_of_recorded_exchanges_is_answered_alike() -> None:
 
 
 @NEEDED
-@pytest.mark.skipif(os.environ.get("KEMU_NIGHTLY") != "1", reason="not beside the project: all of them run at night")
+@pytest.mark.nightly("thousands of them; a sample runs always")
 def test_all_recorded_exchanges_are_answered_alike() -> None:
     compared, alike = _compare(recordings.load())
     assert compared > 2600

@@ -34,6 +34,7 @@ def project(folder: Path, *options: str) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_controller_that_gives_up(tmp_path: Path, kemu_hunt: Callable[..., Any]) -> None:
     told: list[tuple[int, int]] = []
     out = tmp_path / "out"

@@ -99,7 +99,10 @@ def hunts(tmp_path_factory: pytest.TempPathFactory) -> Hunts:
     return Hunts(tmp_path_factory.mktemp("hunts"))
 
 
-@pytest.mark.parametrize("planted", ["bug", "none"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "planted", ["bug", pytest.param("none", marks=pytest.mark.nightly("a second each; by day the bugs are found"))]
+)
 @pytest.mark.parametrize(
     ("bug", "steps", "plan", "symptom"), PLANS, ids=[f"{one[0]}-{one[2]['kind']}" for one in PLANS]
 )

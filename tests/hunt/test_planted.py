@@ -8,7 +8,11 @@ import pytest
 from tests.hunt import planted, readings
 
 
-@pytest.mark.parametrize("careful", [False, True], ids=["planted", "mended"])
+@pytest.mark.parametrize(
+    "careful",
+    [False, pytest.param(True, marks=pytest.mark.nightly("five seconds each, as for all others"))],
+    ids=["planted", "mended"],
+)
 @pytest.mark.parametrize("name", ["moment", "events"])
 def test_plans(name: str, careful: bool) -> None:
     symptoms = planted.known(planted.BUGS[name], careful=careful)

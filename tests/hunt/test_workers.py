@@ -20,12 +20,13 @@ FOUND = "step 2 waits in vain: until configmap/a .data.pod!="
 
 
 def hunt(*words: str | Path) -> tuple[int, dict[str, Any]]:
-    command = [sys.executable, "-m", "kemu.doors.cli.main", "hunt", *map(str, words), "--json"]
+    command = [sys.executable, "-m", "kemu.doors.cli.main", "hunt", *map(str, words), "--json", "--jobs", "1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("who", "plan", "told"),
     [("careless", CONFLICT, FOUND), ("careful", CONFLICT, ""), ("careful", CRASH, "")],
@@ -99,7 +100,7 @@ def test_who_ends_is_started_again(tmp_path: Path) -> None:
     spec["spec"]["controllers"][0]["command"] = ["{python}", str(program), "{kubeconfig}"]
     file.write_text(yaml.safe_dump(spec))
     plan.write_text(yaml.safe_dump({"perturb": CONFLICT}))
-    code, found = hunt(file, "--plan", plan, "--out", tmp_path / "out", "--jobs", "1")
+    code, found = hunt(file, "--plan", plan, "--out", tmp_path / "out")
     assert (code, found["symptoms"]) == (0, []), found
     told = "controller workers has to be started again: it ended by itself, with exit code 7"
     assert found["costs"] == [told]

@@ -88,6 +88,16 @@ def test_a_person_can_read_it(incident: Path, text: str) -> None:
     assert sum(len(file.read_text().splitlines()) for file in files) < 0.4 * len(text.splitlines())
 
 
+def test_the_examples_in_its_comments_hold(incident: Path, tmp_path: Path) -> None:
+    lines = (incident / "scenario.yaml").read_text().splitlines()
+    begin = next(index for index, line in enumerate(lines) if line == "  # events:")
+    examples = [line.replace("  # ", "  ", 1) for line in lines[begin:]]
+    assert len(examples) == 5
+    (incident / "tried.yaml").write_text("\n".join([*lines[:begin], *examples]))
+    loaded = loader.load(incident / "tried.yaml")
+    assert [event.what for event in loaded.events] == ["patch", "drain"]
+
+
 def test_what_is_left_out_is_told_once_with_what_to_write(incident: Path) -> None:
     told = (incident / "scenario.yaml").read_text()
     assert told.count("HorizontalPodAutoscaler: pods of which no usage is known") == 1
@@ -315,3 +325,66 @@ def test_static_pods_go_on_running(objects: list[dict[str, Any]], tmp_path: Path
     pod = result.history.pod("kube-system/etcd-cp")
     assert pod is not None
     assert (pod.phase, pod.gone_ns) == ("Running", None)
+
+
+def test_pods_keep_their_devices(tmp_path: Path) -> None:
+    """Six of eight pods have the six devices of three nodes; one is deleted, and its device goes to one that waits."""
+    (tmp_path / "dump.yaml").write_bytes(gzip.decompress((DUMP.parent / "devices.yaml.gz").read_bytes()))
+    assert main(["import", str(tmp_path / "dump.yaml"), "--out", str(tmp_path / "out")]) == 0
+    file = tmp_path / "out" / "scenario.yaml"
+    event = "{at: 1m, delete: {kind: Pod, namespace: default, name: train-5f8f658458-2g4km}}"
+    file.write_text(file.read_text().replace("spec:\n", f"spec:\n  events: [{event}]\n", 1))
+    loaded = loader.load(file, overrides={"duration": "2m"})
+    (result,) = runner.run_all(loaded, runner.Options(out=tmp_path / "run"))[1]
+    dump = {each["metadata"]["name"]: each for each in yaml.safe_load((tmp_path / "dump.yaml").read_text())["items"]}
+    freed = dump["train-5f8f658458-2g4km"]["spec"]["nodeName"]
+    kept = {name for name, each in dump.items() if each["kind"] == "Pod" and each["spec"].get("nodeName")}
+    waited = {name for name, each in dump.items() if each["kind"] == "Pod"} - kept
+    run = {pod.name: pod for pod in result.history.pods.values() if pod.phase == "Running" and pod.gone_ns is None}
+    (came,) = run.keys() - kept
+    assert (came in waited, run[came].node) == (True, freed)
+    assert {name: run[name].node for name in kept - {"train-5f8f658458-2g4km"}} == {
+        name: dump[name]["spec"]["nodeName"] for name in kept - {"train-5f8f658458-2g4km"}
+    }
+
+
+def test_a_dump_that_means_harm_writes_nothing_elsewhere_and_no_key_of_a_scenario(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = "x\nmodules: [evil]"
+    pod = {"containers": [{"name": "main", "image": "a"}]}
+    node = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    outside = "../../../outside"
+    steering = "\x1b]0;a title\x07"
+    ready = {"type": "Ready", "status": "False", "reason": key}
+    status = {"allocatable": node, "capacity": node, "conditions": [ready]}
+    objects: list[dict[str, Any]] = [
+        {"kind": "Node", "metadata": {"name": "n", "uid": "1", "resourceVersion": "1"}, "status": status},
+        {"kind": "Namespace", "metadata": {"name": outside}},
+        {"kind": "ConfigMap", "metadata": {"name": "c", "namespace": outside}},
+        {"kind": "ConfigMap", "metadata": {"name": f"../{key}", "namespace": "default"}},
+        {"kind": "Pod", "metadata": {"name": "p", "namespace": key}, "spec": pod},
+        {"kind": "Pod", "metadata": {"name": "q"}, "spec": {**pod, "schedulerName": key}},
+        {"kind": "Pod", "metadata": {"name": "r"}, "spec": {**pod, key: {}}},
+        {"kind": "../../Evil", "apiVersion": f"evil.dev/v1{key}", "metadata": {"name": "e", "namespace": outside}},
+        {
+            "kind": "Event",
+            "metadata": {"name": "e", "namespace": "default"},
+            "reason": key,
+            "involvedObject": {"kind": "Pod", "name": f"q{steering}"},
+            "message": steering,
+            "lastTimestamp": "2026-01-01T00:00:00Z",
+        },
+    ]
+    file = write(tmp_path, "dump.yaml", [{"apiVersion": "v1", **each} for each in objects])
+    folder = tmp_path / "a" / "b" / "incident"
+    assert main(["import", str(file), "--out", str(folder)]) == 2, "a scheduler of such a name is refused"
+    said = capsys.readouterr()
+    made = {each.relative_to(tmp_path).as_posix() for each in tmp_path.rglob("*") if each.is_file()}
+    assert all(each == "dump.yaml" or each.startswith("a/b/incident/") for each in made)
+    spec = scenario(folder)["spec"]
+    assert set(spec) == {"seed", "duration", "manifests", "schedulers", "chaos"}
+    assert spec["schedulers"] == [{"name": "default-scheduler"}, {"name": key}]
+    shown = said.out + said.err + "".join(each.read_text() for each in folder.rglob("*") if each.is_file())
+    assert not {*shown} & {*"\x1b\x07"}
+    assert "\nmodules:" not in (folder / "scenario.yaml").read_text() + (folder / "timeline.txt").read_text()

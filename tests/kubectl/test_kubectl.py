@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from tests.gateway.replays import replays
 from tests.kubectl import comparisons, normalisers, proxies, recordings, scripts, servers, sessions
 from tests.realkube import binaries, clusters
 
-NIGHTLY = pytest.mark.skipif(os.environ.get("KEMU_NIGHTLY") != "1", reason="not beside the project: compared at night")
+NIGHTLY = pytest.mark.nightly("hundreds of processes of kubectl; the first 80 run always")
 
 
 #: Commands in CI: objects of all kinds are created, and shown in all ways. The others run at night.

@@ -147,3 +147,69 @@ def test_an_image_that_must_not_be_pulled(cluster: Cluster) -> None:
     one.status.images.add(names=["x:1"])
     cluster.play(main, [one], timing={"imagePull": 2})
     assert cluster.told("running")[1:] == [(7.0, "running", "b"), (7.0, "running", "a")]
+
+
+def with_model(name: str, *, policy: str = "", error: str = "", mounts: tuple[str, ...] = ("c0",)) -> core_v1_pb2.Pod:
+    """Two containers, of which those of ``mounts`` mount the image of a model."""
+    found = of(name, "x:1", "y:1")
+    source = found.spec.volumes.add(name="model").volumeSource.image
+    source.reference, source.pullPolicy = "models/a:1", policy
+    for container in found.spec.containers:
+        if container.name in mounts:
+            container.volumeMounts.add(name="model", mountPath="/model")
+    if error:
+        found.metadata.annotations[f"{PULL_ERROR}.model"] = error
+    return found
+
+
+def test_the_image_of_a_volume_comes_first(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(with_model("a"))
+        await cluster.at(20)
+
+    cluster.play(main, timing={"imagePull": 5})
+    assert [one["image"] for one in cluster.data("pulled")] == ["models/a:1", "x:1", "y:1"]
+    assert cluster.told("running") == [(15.0, "running", "a")]
+
+
+def test_without_the_image_of_a_volume_its_containers_wait(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(with_model("a", error="manifest unknown"))
+        await cluster.at(1)
+        assert (await waiting(cluster, "a"))[0] == "ErrImagePull"
+        await cluster.at(3)
+        reason, message = await waiting(cluster, "a")
+        assert reason == "ImagePullBackOff"
+        assert message == 'Back-off pulling image "models/a:1": ErrImagePull: manifest unknown'
+        found = await cluster.get("a")
+        assert found is not None
+        # The other one mounts nothing of it.
+        assert found.status.containerStatuses[1].state.HasField("running")
+        healed: dict[str, Any] = {"metadata": {"annotations": {f"{PULL_ERROR}.model": None}}}
+        await cluster.client.patch("pods", "a", "default", healed)
+        await cluster.at(60)
+
+    cluster.play(main)
+    assert cluster.told("running") == [(10.0, "running", "a")]
+
+
+def test_a_volume_that_nobody_mounts_keeps_nobody(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(with_model("a", error="manifest unknown", mounts=()))
+        await cluster.create(with_model("b", policy="Never", mounts=()))
+        await cluster.at(5)
+        assert await cluster.phase("a") == await cluster.phase("b") == "Running"
+
+    cluster.play(main)
+
+
+def test_an_image_that_may_not_be_pulled_comes_with_another_pod(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(with_model("a", policy="Never"))
+        await cluster.at(2)
+        assert (await waiting(cluster, "a"))[0] == "ErrImageNeverPull"
+        await cluster.create(with_model("b"))
+        await cluster.at(5)
+        assert await cluster.phase("a") == "Running"
+
+    cluster.play(main)

@@ -140,6 +140,10 @@ def subjects() -> dict[int, Subject]:
             settings={"events[2].create.metadata.name": "p4", "expect": [{"pod": "p4", "bound": {"before": "1m"}}]},
         ),
         130429: of_the_piece(130429, "no-preemption-loop", *NO_WAY_ROUND),
+        133602: of_the_piece(
+            133602, "train.count.running", *NO_WAY_ROUND,
+            settings={"workloads[0].arrivals": {"every": {"exponential": {"mean": "50ms"}}, "count": 13}},
+        ),
         # With pos the answer to a deletion overtakes its news: then a victim is preempted twice without the bug, too.
         134249: of_the_piece(
             134249, "event.victim.Preempted", *(one for one in NO_WAY_ROUND if one != "pos")

@@ -102,6 +102,13 @@ _PIECES = (
         "`cooperate: on`, which no Kubernetes has; open",
     ),
     Piece(
+        133602,
+        "museum/133602-one-device-twice",
+        "two claims hold one device",
+        "{pods: {workload: train}, count: {is: {running: {}}, equals: 12}}",
+        "fixed in v1.36",
+    ),
+    Piece(
         134249,
         "museum/134249-victim-preempted-again",
         "a victim is preempted again and again while it is being deleted",

@@ -162,7 +162,9 @@ def test_a_model_that_a_pod_does_not_allow_is_lost_to_it() -> None:
     assert found.fragmented.tolist() == [300, 300, 0.75 * 300 + 0.25 * 1300]
 
 
-@pytest.mark.parametrize("policy", ["06-FGD", "04-GpuPacking"])
+@pytest.mark.parametrize(
+    "policy", ["06-FGD", pytest.param("04-GpuPacking", marks=pytest.mark.nightly("four seconds, as for the other"))]
+)
 def test_the_first_arrivals_again(policy: str) -> None:
     needs_published_files()
     placements = runs.play(policy, 42, inputs.find([SHARED]), results.FIRST).placements

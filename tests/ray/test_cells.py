@@ -97,6 +97,8 @@ def test_actors_near_and_far(world: World) -> None:
             ]
         )
         pids = world.note_pids()
+        here = os.getpriority(os.PRIO_PROCESS, 0)
+        assert {os.getpriority(os.PRIO_PROCESS, pid) for pid in pids.values()} == {here}, "no less of the machine"
         assert await world.get("echo/1") == f"{pids['one']} echo/1 user x"
         with pytest.raises(ValueError, match="is running"):
             await runtime.launch([spec("echo/0", "Echo")])

@@ -52,7 +52,7 @@ class Run:
         command = [sys.executable, "-m", "kemu.doors.cli.main", "run", str(folder / "long.yaml"), "--runtime", "ray"]
         settings = {"TMPDIR": str(self.temporary), "XDG_STATE_HOME": str(folder), **environment}
         self.process = subprocess.Popen(
-            [*command, "--json", "--out", str(self.out)],
+            [*command, "--speed", "5", "--json", "--out", str(self.out)],
             cwd=REPOSITORY,
             env={**{name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}, **settings},
             stdout=subprocess.PIPE,
@@ -129,7 +129,8 @@ def test_a_run_that_loses_ray_is_unknown(start: Callable[..., Run], victim: str,
 
 def test_a_store_that_is_stopped_for_good_is_named(tmp_path: Path) -> None:
     """It cannot tell of itself; the driver sees it."""
-    scenario = SCENARIO.replace("duration: 1h", "duration: 15s").replace("start: 30m", "start: 14s")
+    # Ten real seconds.
+    scenario = SCENARIO.replace("duration: 1h", "duration: 50s").replace("start: 30m", "start: 49s")
     run = Run(tmp_path, scenario)
     try:
         until_true(run.is_under_way, timeout_s=WAIT_S)

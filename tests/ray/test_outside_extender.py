@@ -15,7 +15,7 @@ from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.messages.v1 import extender_pb2, extender_pb2_grpc
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("local_ray")]
 
 SCENARIO = """
 apiVersion: kemu.dev/v1

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.nightly("most of a minute; what attacks do to cells, tests/ray tries one by one")
 def test_twenty_seconds_under_attack() -> None:
     command = [
         sys.executable,

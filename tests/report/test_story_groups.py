@@ -200,9 +200,9 @@ class TestFilters:
                 {"kinds": ("xyz",)},
                 (
                     "--kind: no kind xyz; there are created, bound, running, finished, unschedulable, nominated, "
-                    "deleted, resized, volume, collected, object, preempted, evicted, rejected, conflict, killed, "
-                    "lost, node, refused, error, scaled, elected, probed, job, rollout, autoscaled, exited, failed, "
-                    "fault, disturbance, waiting, check"
+                    "deleted, resized, volume, device, collected, object, preempted, evicted, rejected, conflict, "
+                    "killed, lost, node, refused, error, scaled, elected, probed, job, rollout, autoscaled, exited, "
+                    "failed, fault, disturbance, waiting, check"
                 ),
             ),
             ({"from_ns": 2, "until_ns": 1}, "--from is later than --to"),

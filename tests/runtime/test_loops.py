@@ -263,13 +263,25 @@ def test_threads_of_asyncio_raise() -> None:
 def test_a_loop_runs_once_and_not_inside_another() -> None:
     async def main() -> None:
         inner = new_loop()
-        with pytest.raises(RuntimeError, match="inside another event loop"):
+        with pytest.raises(RuntimeError, match="inside another simulation"):
             inner.run(asyncio.sleep(1))
 
     loop = new_loop()
     loop.run(main())
     with pytest.raises(RuntimeError, match="runs once"):
         loop.run(asyncio.sleep(1))
+
+
+def test_a_loop_runs_inside_that_of_a_notebook() -> None:
+    async def cell() -> None:
+        outer = asyncio.get_running_loop()
+        loop = new_loop()
+        loop.run(asyncio.sleep(3600))
+        assert loop.now_ns == 3600 * 10**9
+        assert asyncio.get_running_loop() is outer
+        await asyncio.sleep(0)
+
+    asyncio.run(cell())
 
 
 def test_tasks_are_known_to_their_owners_only() -> None:

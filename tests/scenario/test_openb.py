@@ -11,6 +11,7 @@ from kemu import errors
 from kemu.emulated.objects.amounts import qos, requests
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.validation import kinds
+from kemu.lab.exploration import executions
 from kemu.lab.scenario.format.traces import TraceFiles
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.loading.objects import manifests, openb
@@ -202,3 +203,51 @@ def test_the_shipped_scenario_reads_every_row() -> None:
     trace = scenario.workloads[0].trace
     assert trace is not None
     assert len(trace.at_ns) == (8152 if whole else traces.SAMPLE_PODS)
+
+
+AS_DEVICES = """\
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: gpus}
+spec:
+  seed: 1
+  duration: 30m
+  workloads: [{name: w, trace: {format: openb, nodes: nodes.csv, pods: pods.csv, gpus: devices}}]
+  expect:
+    - {id: all-are-bound, pods: {workload: w}, count: {is: {bound: {}}, equals: 4}}
+"""
+
+
+def test_gpus_are_devices_where_the_trace_says_so(folder: Path) -> None:
+    """Two shares of 460 go to one device or to two, a whole device to nobody else."""
+    found = openb.read(folder, TraceFiles(format="openb", pods="pods.csv", nodes="nodes.csv", gpus="devices"))
+    assert {name: (one.count, one.attributes, one.shared) for name, one in found.devices.items()} == {
+        name: (8, {"model": "V100M16"}, True) for name in ("node-b", "node-c")
+    }
+    assert openb.GPU not in found.nodes[1][1].status.allocatable
+    shared, whole, none, four = pods(found)
+    named = {one.metadata.name: one.spec.spec.devices.requests[0].exactly for one in found.claims}
+    wanted = [
+        named[pod.spec.resourceClaims[0].resourceClaimTemplateName]  # type: ignore[attr-defined]
+        for pod in (shared, whole, four)
+    ]
+    assert [(one.count, one.capacity.requests["milli"].string) for one in wanted] == [
+        (1, "460"),
+        (1, "1000"),
+        (4, "1000"),
+    ]
+    assert [one.cel.expression for one in wanted[0].selectors] == [
+        'device.attributes["gpu.nvidia.com"].model in ["V100M16", "V100M32"]'
+    ]
+    assert not none.spec.resourceClaims  # type: ignore[attr-defined]
+    assert not shared.spec.HasField("affinity")  # type: ignore[attr-defined]
+
+
+def test_pods_of_the_trace_claim_their_gpus(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "scenario.yaml"
+    file.write_text(AS_DEVICES)
+    execution = executions.execute(loader.load(file, data_dir=folder))
+    assert execution.outcome == executions.HOLDS, execution.failures
+    grants = [one for one in execution.history.claims.now.values() if one.status.HasField("allocation")]
+    assert execution.history.pods
+    assert all(one.status.allocation.devices.results for one in grants)

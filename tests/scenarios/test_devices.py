@@ -103,3 +103,63 @@ def test_mistakes_about_devices() -> None:
     with pytest.raises(errors.ScenarioError) as refused:
         loader.loads(wrong)
     assert "model: must be a text, a whole number" in str(refused.value)
+
+
+def listed(*devices: str) -> dict[str, Any]:
+    """A device for each name, which takes one of the two slots that they share."""
+    counters = {"slots": {"value": "2"}}
+    taken = [{"counterSet": "card", "counters": {"slots": {"value": "1"}}}]
+    return {
+        "driver": "gpu.example.com",
+        "pool": "cards",
+        "sharedCounters": [{"name": "card", "counters": counters}],
+        "devices": [{"name": name, "consumesCounters": taken} for name in devices],
+    }
+
+
+def test_devices_can_be_listed_as_in_a_slice(tmp_path: Path) -> None:
+    nodes = [{"name": "n", "devices": [listed("a", "b", "c")]}]
+    events = play(tmp_path, document(*(pod(name, "5s") for name in "pqr"), nodes=nodes))
+    assert [data["devices"] for _, kind, data in events if kind == "devices.slice"] == [3]
+    assert len([1 for _, kind, _ in events if kind == "devices.prepared"]) == 2, "two slots for three devices"
+
+
+def test_slices_among_the_manifests_are_published_by_the_drivers_of_their_nodes(tmp_path: Path) -> None:
+    group = listed("a", "b", "c")
+    pool = {"name": "cards", "generation": 7, "resourceSliceCount": 2}
+    parts = [{"sharedCounters": group["sharedCounters"]}, {"devices": group["devices"]}, {"devices": [{"name": "old"}]}]
+    slices = [
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": f"s{index}"},
+            "spec": {
+                "driver": group["driver"],
+                "nodeName": "n",
+                "pool": {**pool, "generation": 7 - index // 2},
+                **part,
+            },
+        }
+        for index, part in enumerate(parts)
+    ]
+    text = document(*(pod(name, "5s") for name in "pqr"), nodes=[{"name": "n"}], manifests=slices)
+    events = play(tmp_path, text)
+    assert [data["devices"] for _, kind, data in events if kind == "devices.slice"] == [3], (
+        "the newest generation counts"
+    )
+    assert len([1 for _, kind, _ in events if kind == "devices.prepared"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"devices": []}, "count is missing"),
+        ({"count": 2}, "count: cannot stand beside devices"),
+        ({"devices": [{"nam": "a"}]}, "nam"),
+        ({"sharedCounters": [{"name": 3}]}, "name"),
+    ],
+)
+def test_mistakes_in_listed_devices_are_told(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    (tmp_path / "s.yaml").write_text(document(nodes=[{"name": "n", "devices": [{**listed("a"), **change}]}]))
+    with pytest.raises(errors.ScenarioError, match=said):
+        loader.load(tmp_path / "s.yaml")

@@ -29,11 +29,16 @@ CHAOS = (
 disk does, what actors do themselves, SIGSTOP. Cut watches have the API server list and watch the store at the same
 time, which gRPC treats otherwise than the simulation (``tests/apiserver/test_feed.py``)."""
 ALL = os.environ.get("KEMU_ALL_ON_RAY") == "1"
-"""Of the scenarios under chaos all that Ray can do, instead of those above, and of a matrix all variants instead of the
-last (scripts/nightly)."""
+"""Of the scenarios under chaos all that Ray can do, instead of those above; long ones, too; of a matrix all variants
+instead of the last (scripts/nightly)."""
 COMPARED = "seeds/preemption-eligibility"
 """The one matrix of which all variants run and are compared every time. How the variants of a matrix differ is up to
 the actors, and seen in virtual time; what Ray adds to them is the same for all."""
+SHORT_S = 90
+"""Of the others those that last no longer run every time: longer ones mostly wait, and what their actors do is seen in
+virtual time."""
+LONG = (COMPARED, "extenders/gpu-share", "races/jobs-on-a-small-node", "races/two-replicas-same-pods")
+"""They run every time, too: no short one has an extender, the Job controller, or a leader to elect."""
 TOO_LARGE = ("chaos/thousand-nodes",)
 DECIDED_BY_MILLISECONDS = ("races/priority-against-qos", "races/preemption-under-a-budget")
 """Who takes the room first decides whether there is a loop at all, and on Ray a restarted pod may be slower. A budget
@@ -42,7 +47,9 @@ is kept if the second preemption comes some milliseconds after the first (docs/m
 
 def _is_wanted(name: str, path: Path) -> bool:
     if not name.startswith("chaos/"):
-        return name.startswith(("seeds/", "races/", "extenders/")) and name not in DECIDED_BY_MILLISECONDS
+        if not name.startswith(("seeds/", "races/", "extenders/")) or name in DECIDED_BY_MILLISECONDS:
+            return False
+        return ALL or name in LONG or _seconds(path) <= SHORT_S
     if not ALL:
         return name in CHAOS
     faults = loader.load(path).chaos

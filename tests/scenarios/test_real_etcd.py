@@ -76,9 +76,11 @@ def etcd(tmp_path: Path) -> Iterator[str]:
         process.wait()
 
 
+@pytest.mark.usefixtures("local_ray")
 def test_a_run_on_a_real_etcd(etcd: str, tmp_path: Path) -> None:
     path = catalog.find("races/two-schedulers-one-node")
-    scenario = loader.load(path, overrides={"store.etcd": etcd})
+    # All is over after 20 s.
+    scenario = loader.load(path, overrides={"store.etcd": etcd, "duration": "25s"})
     verdict, _ = runner.run_all(scenario, runner.Options(out=tmp_path / "run", runtime="ray", speed=2))
     assert verdict["verdict"] == "holds", failures(verdict)
     details = {found["id"]: found["detail"] for found in verdict["checks"]}

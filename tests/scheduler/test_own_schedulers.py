@@ -221,6 +221,7 @@ def test_an_error_of_kemu_is_not_the_users(tmp_path: Path) -> None:
 
 @pytest.mark.ray
 @pytest.mark.slow
+@pytest.mark.usefixtures("local_ray")
 @pytest.mark.parametrize("actor", [ACTOR, RAISES], ids=["holds", "raises"])
 def test_on_ray(actor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, actor)

@@ -86,6 +86,7 @@ def _data(part: Any) -> Iterator[list[dict[str, Any]]]:
             yield from _data(each)
 
 
+@pytest.mark.slow
 def test_all_pictures_twice_give_the_same_bytes_in_another_process_without_fonts(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

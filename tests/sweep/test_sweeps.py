@@ -276,12 +276,12 @@ spec:
         pods: {spec: {containers: [{name: main, resources: {requests: {cpu: "1"}}}]}}
         life: {runSeconds: 2}
   vary: {"workloads[0].arrivals.poisson.load": [0.2, 0.8], "nodes[0].count": [1, 3]}
-  seeds: 4
+  seeds: 2
   metrics: [utilisation.cpu, pods_created]
   claims: [{id: fuller, says: "utilisation.cpu(load=0.8, count=3) > 2 * utilisation.cpu(load=0.2, count=3)"}]
 """
     with Sweep(experiment(text), tmp_path) as sweep:
-        assert len(list(sweep.go(Inline()))) == 16
+        assert len(list(sweep.go(Inline()))) == 8
         found = summaries.of(sweep, tmp_path)
     assert found["measured"] == {"from_s": 20.0, "until_s": 50.0}
     means = {each["name"]: {name: one["mean"] for name, one in each["metrics"].items()} for each in found["variants"]}

@@ -14,7 +14,7 @@ from kemu.lab.scenario.playing import runner
 from kemu.lab.telemetry import otlp
 from tests.telemetry.collectors import Collector, collector
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow]
+pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.usefixtures("local_ray")]
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ def test_a_deployment_runs_and_ctrl_c_leaves_a_judged_run(tmp_path: Path) -> Non
     with up(tmp_path, "--nodes", "2") as cluster:
         assert cluster.up["took_s"] < STARTS_WITHIN_S
         assert oct(os.stat(cluster.up["kubeconfig"]).st_mode & 0o777) == "0o600"
+        assert oct(os.stat(cluster.folder).st_mode & 0o777) == "0o700", "the log has what clients put into Secrets"
         nodes = cluster.ask("/api/v1/nodes")["items"]
         assert [node["metadata"]["name"] for node in nodes] == ["node-1", "node-2"]
         for node in nodes:

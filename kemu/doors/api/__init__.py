@@ -2,6 +2,7 @@
 
 runs             run a scenario; a run to ask questions of
 sweeps           run an experiment: variants with many seeds, claims that are judged
+results          the tables of results as pandas, polars or Arrow
 explorations     search for the run that fails
 hunts            search for bugs in a controller that is a program of its own
 live_clusters    a cluster to program against; ``simulations``: virtual time around it

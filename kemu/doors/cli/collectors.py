@@ -39,14 +39,14 @@ def check(options: argparse.Namespace) -> None:
         for given, name in ((options.at, "--at"), (options.api_calls, "--api-calls")):
             if given:
                 raise KemuError(f"{name} needs --otlp HOST:PORT: it says how traces are sent")
-    _moment(options.at)
+    moment(options.at)
     if options.run_id:
         runs.checked(options.run_id)
 
 
 def manner(options: argparse.Namespace, run_id: str = "") -> exports.Manner:
     """``run_id``: another than the one in the log."""
-    return exports.Manner(_moment(options.at), run_id, options.api_calls)
+    return exports.Manner(moment(options.at), run_id, options.api_calls)
 
 
 def send(folders: Iterable[Path], endpoint: str, how: exports.Manner) -> Iterable[tuple[Path, exports.ExportReport]]:
@@ -57,7 +57,7 @@ def send(folders: Iterable[Path], endpoint: str, how: exports.Manner) -> Iterabl
         yield folder, otlp.export_run(folder, endpoint, how)
 
 
-def _moment(text: str) -> exports.Moment | None:
+def moment(text: str) -> exports.Moment | None:
     if not text:
         return None
     if text == "now":

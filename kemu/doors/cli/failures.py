@@ -41,27 +41,32 @@ MOST_ALIKE, MOST_PLACES = 4, 10
 """How many lines mistakes of one sort take, and how many places the last of these lines names."""
 
 EXTRAS = {
-    "ray": "ray",
-    "cryptography": "ray",
-    "grpc_health": "ray",
-    "grpc_reflection": "ray",
-    "psutil": "ray",
-    "opentelemetry": "otlp",
-    "starlette": "live",
-    "uvicorn": "live",
-    "httptools": "up",
-    "jh2": "up",
-    "jwt": "up",
-    "aiohttp": "cluster",
-    "kubernetes_asyncio": "cluster",
-    "duckdb": "sweep",
-    "pyarrow": "sweep",
-    "scipy": "sweep",
-    "perfetto": "perfetto",
-    "altair": "plots",
-    "vl_convert": "plots",
+    "ray": ("ray",),
+    "cryptography": ("cluster", "up", "ray"),
+    "grpc_health": ("ray",),
+    "grpc_reflection": ("ray",),
+    "psutil": ("ray",),
+    "opentelemetry": ("otlp",),
+    "starlette": ("live",),
+    "uvicorn": ("live", "up"),
+    "httptools": ("up",),
+    "jh2": ("up",),
+    "jwt": ("up",),
+    "wsproto": ("up",),
+    "aiohttp": ("cluster", "up"),
+    "kubernetes_asyncio": ("cluster",),
+    "duckdb": ("sweep",),
+    "pyarrow": ("sweep",),
+    "scipy": ("sweep",),
+    "perfetto": ("perfetto",),
+    "pandas": ("frames",),
+    "polars": ("frames",),
+    "altair": ("plots",),
+    "vl_convert": ("plots",),
 }
-"""Packages that only an extra of kemu installs, and which."""
+"""Packages that only extras of kemu install, and which; the first, unless the command says another one."""
+_OF_COMMANDS = {"chaos": "up", "envtest-assets": "up", "hunt": "up", "ray": "ray", "step": "up", "up": "up"}
+"""Commands that have an extra of their own, whatever package they miss first."""
 
 _DISK = {
     errno.EACCES: "", errno.EPERM: "", errno.EROFS: "", errno.EISDIR: "", errno.ENOTDIR: "", errno.EEXIST: "",
@@ -110,9 +115,11 @@ def _broken(line: str, width: int) -> str:
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def extra_of(error: ModuleNotFoundError) -> str | None:
+def extra_of(error: ModuleNotFoundError, command: str = "") -> str | None:
     """The extra of kemu that has the missing package; None: none has."""
-    return EXTRAS.get((error.name or "").partition(".")[0])
+    extras = EXTRAS.get((error.name or "").partition(".")[0], ())
+    of_command = _OF_COMMANDS.get(command)
+    return of_command if of_command in extras else next(iter(extras), None)
 
 
 def of(error: Exception | KeyboardInterrupt, options: argparse.Namespace) -> Failure:
@@ -142,7 +149,7 @@ def of(error: Exception | KeyboardInterrupt, options: argparse.Namespace) -> Fai
     if isinstance(error, KeyboardInterrupt):
         return Failure("interrupted", "interrupted", exits.INTERRUPTED)
     if isinstance(error, ModuleNotFoundError):
-        extra = extra_of(error)
+        extra = extra_of(error, getattr(options, "word", ""))
         if extra is None:
             return _of_bug(error, options)
         text = f"this needs the Python package {error.name}: pip install 'kemu[{extra}]'"

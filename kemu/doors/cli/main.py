@@ -37,12 +37,14 @@ def _main(arguments: Sequence[str] | None) -> int:
         _tell_of_cut_logs()
     with pipes.outlived():
         try:
-            parser = _parser()
-            options = parser.parse_args(words)
+            known = parser()
+            options = known.parse_args(words)
             options.is_program = arguments is None
+            options.parser = known
+            options.word = next((word for word in words if not word.startswith("-")), "")
             command: Command | None = getattr(options, "command", None)
             if command is None:
-                parser.print_help()
+                known.print_help()
                 return exits.INPUT
             return command(options)
         except (Exception, KeyboardInterrupt) as error:
@@ -73,21 +75,22 @@ def _tell_of_cut_logs() -> None:
     warnings.showwarning = show
 
 
-def _parser() -> Parser:
-    from kemu.doors.cli.commands import bench, conformance, demo, doctor
+def parser() -> Parser:
+    """All commands."""
+    from kemu.doors.cli.commands import bench, completion, conformance, demo, doctor
     from kemu.doors.cli.commands.clusters import calibrate, chaos, envtest, nodes, ray_clusters, scheduler, step, up
-    from kemu.doors.cli.commands.figures import csv_files, plot, report, results
-    from kemu.doors.cli.commands.runs import explain, imports, recover, replay, run, scenarios, story, trace
+    from kemu.doors.cli.commands.figures import artefact, csv_files, plot, report, results
+    from kemu.doors.cli.commands.runs import explain, imports, metrics, recover, replay, run, scenarios, story, trace
     from kemu.doors.cli.commands.searches import compare, explore, fuzz, hunt, shrink, sweep
 
-    parser = Parser(
+    known = Parser(
         prog="kemu",
         description="A Kubernetes scheduling control plane to race, starve and break: in virtual time or on Ray.",
         epilog="Exit codes: 0 holds, 1 a check or expectation failed, 2 the input is wrong, 3 unknown, 4 your own code "
         "or kemu raised, 130 interrupted.",
     )
-    parser.add_argument("--version", action="version", version=f"kemu {kemu.__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    known.add_argument("--version", action="version", version=f"kemu {kemu.__version__}")
+    commands = known.add_subparsers(title="commands", metavar="COMMAND")
     for module in (
         demo,
         run,
@@ -104,9 +107,11 @@ def _parser() -> Parser:
         story,
         report,
         trace,
+        metrics,
         plot,
         results,
         csv_files,
+        artefact,
         scenarios,
         scheduler,
         nodes,
@@ -119,9 +124,10 @@ def _parser() -> Parser:
         chaos,
         envtest,
         doctor,
+        completion,
     ):
         module.add_to(commands)
-    return parser
+    return known
 
 
 if __name__ == "__main__":

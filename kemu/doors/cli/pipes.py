@@ -1,15 +1,34 @@
-"""Output into a pipe whose reader stops early (``head``, ``less``): the command goes on and exits as it would have.
+"""What all commands print goes through here: a reader may stop early, and names cannot steer the terminal.
 
-So the exit code of every command is the same with and without the pipe, however much of the output was read.
+Into a pipe whose reader stops early (``head``, ``less``) the command goes on and exits as it would have: the exit code
+of every command is the same with and without the pipe, however much of the output was read. Control characters that
+come from a scenario, a dump or a run folder are shown as ``\\u001b``, as in JSON; of escape sequences only colours
+pass.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any, TextIO, cast
+
+from kemu.runtime.words import STEERING, harmless
+
+_NEITHER_MOVING = re.compile(STEERING.replace(r"\r(?!\n)|", "").replace("0-9;]*m", "0-9;?]*[mAKhl]"))
+"""All but what moves the cursor up, erases a line, and hides the cursor."""
+
+
+def steer(stream: TextIO, sequence: str) -> None:
+    """Write what moves the cursor: a sequence of kemu's own."""
+    (stream.write_as_it_is if isinstance(stream, _Outliving) else stream.write)(sequence)
+
+
+def moving(stream: TextIO) -> TextIO:
+    """The stream for a display that is drawn again and again. What is drawn has to be harmless already."""
+    return cast(TextIO, _Moving(stream))
 
 
 @contextlib.contextmanager
@@ -35,6 +54,9 @@ class _Outliving:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
+        return self.write_as_it_is(harmless(text))
+
+    def write_as_it_is(self, text: str) -> int:
         try:
             return self._stream.write(text)
         except BrokenPipeError:
@@ -55,3 +77,15 @@ class _Outliving:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, self._stream.fileno())
         os.close(null)
+
+
+class _Moving:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        steer(self._stream, harmless(text, _NEITHER_MOVING))
+        return len(text)

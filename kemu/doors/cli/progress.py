@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import TextIO
 
+from kemu.doors.cli import pipes
 from kemu.lab.scenario.playing import progress as states
 from kemu.lab.scenario.playing.progress import Progress
 from kemu.runtime import loads
@@ -82,7 +83,8 @@ class Bar:
             columns = _columns(self._stream)
             lines = [line[: columns - 1] for line in self._text(time.monotonic() - self._begun).split("\n")]
             with self._lock:
-                self._stream.write(self._back() + "\n".join(lines))
+                pipes.steer(self._stream, self._back())
+                self._stream.write("\n".join(lines))
                 self._stream.flush()
                 self._drawn = len(lines)
 
@@ -96,7 +98,7 @@ class Bar:
 
     def _clear(self) -> None:
         if self._drawn:
-            self._stream.write(self._back())
+            pipes.steer(self._stream, self._back())
             self._stream.flush()
             self._drawn = 0
 

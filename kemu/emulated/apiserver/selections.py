@@ -6,12 +6,12 @@ Equal requests share one :class:`Selection`, so the fan-out judges an object onc
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
 from kemu import errors
 from kemu.emulated.objects import resources, selectors
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s.objects import KubernetesObject
 
@@ -100,7 +100,7 @@ class Selection:
         return True
 
 
-@lru_cache(65_536)
+@text_cache(65_536)
 def compile_selection(plural: str, namespace: str, label_selector: str, field_selector: str) -> Selection:
     """Raises :class:`kemu.errors.NotFound` for an unknown kind, :class:`kemu.errors.BadRequest` for a bad selector."""
     resource = find_resource(plural)

@@ -20,6 +20,7 @@ from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.faults import Faults
 from kemu.emulated.apiserver.housekeeping.definitions import Definitions
 from kemu.emulated.apiserver.housekeeping.expiry import Bound, Expiry
+from kemu.emulated.apiserver.housekeeping.measured import MeasuredRequests
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import bind_checks
 from kemu.emulated.apiserver.registry.bindings import Binder
@@ -69,6 +70,7 @@ DEFAULTS: dict[str, Any] = {
     "watch_bytes": {},  # other bounds than those of ``watch.buffers.Bounds``
     "seats": flows.SEATS,  # requests that are served at the same time
     "queue_limit": flows.QUEUE_LIMIT,  # requests of one client that may wait for a seat
+    "measured": False,  # log each request that is answered, for metrics
     "service_time": None,  # how long a request keeps its seat: seconds or a distribution of them; None: no time
 }
 """The configuration, and what holds where it says nothing."""
@@ -128,7 +130,8 @@ class ApiServer:
             self.kinds.of_kind,
         )
         tracks_all = bool(settings["managed_fields"])
-        requests = Requests(env, authorizer, chain, self.registry, reader, binder, evictor, tracks_all=tracks_all)
+        make = MeasuredRequests if settings["measured"] else Requests
+        requests = make(env, authorizer, chain, self.registry, reader, binder, evictor, tracks_all=tracks_all)
         self._service = Service(
             env,
             requests,

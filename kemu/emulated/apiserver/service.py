@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, cast
 
 import grpc
@@ -21,6 +21,7 @@ from kemu.emulated.apiserver.verbs import MAX_BODY_BYTES, Answer, Requests
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.apiserver.watch.fanout import BYTES_PER_MESSAGE, Fanout, Stream, Watcher
 from kemu.emulated.apiserver.watch.feed import Feed
+from kemu.emulated.objects.caches import text_cache
 from kemu.messages.v1 import api_pb2, api_pb2_grpc
 from kemu.runtime.env import Clock, Env
 from kemu.runtime.rpc import pumps
@@ -622,7 +623,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             stream.add_error(watcher.watch_id, error)
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def _beside(text: str) -> requesters.Beside:
     uid, extra = json.loads(text)
     return requesters.Beside(uid, tuple((key, tuple(values)) for key, values in extra))

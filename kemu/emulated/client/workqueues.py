@@ -22,6 +22,7 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from kemu.runtime.env import SECOND_NS, Env, Timer
+from kemu.runtime.runlog.events import WorkQueueChanged
 
 T = TypeVar("T", bound=Hashable)
 
@@ -33,8 +34,10 @@ class WorkQueue(Generic[T]):
     """``add_rate_limited`` waits ``base_delay_s`` at first, then twice as long each time, up to ``max_delay_s``; and at
     least until its turn comes among all items that are put back."""
 
-    def __init__(self, env: Env, base_delay_s: float = 0.005, max_delay_s: float = 1000.0) -> None:
+    def __init__(self, env: Env, base_delay_s: float = 0.005, max_delay_s: float = 1000.0, *, name: str = "") -> None:
+        """``name``: in metrics, that of the queue of kube-controller-manager; without one it is in none."""
         self._clock = env.clock
+        self._times = _Times(env, name) if env.measured and name else None
         self._base_delay_s = base_delay_s
         self._max_delay_s = max_delay_s
         self._queue: deque[T] = deque()
@@ -55,6 +58,8 @@ class WorkQueue(Generic[T]):
         if item in self._dirty:
             return
         self._dirty[item] = None
+        if self._times is not None:
+            self._times.added(item)
         if item not in self._processing:
             self._enqueue(item)
 
@@ -81,6 +86,8 @@ class WorkQueue(Generic[T]):
         self._failures[item] = failures + 1
         # A larger exponent would overflow, and the limit has long been reached.
         delay_s = min(self._base_delay_s * 2.0 ** min(failures, 64), self._max_delay_s)
+        if self._times is not None:
+            self._times.log("retried")
         self.add_after(item, max(delay_s, self._turn_s()))
 
     def _turn_s(self) -> float:
@@ -112,11 +119,15 @@ class WorkQueue(Generic[T]):
         item = self._queue.popleft()
         del self._dirty[item]
         self._processing[item] = None
+        if self._times is not None:
+            self._times.taken(item)
         return item
 
     def done(self, item: T) -> None:
         """Work on it has ended; it goes back to the queue if it was added meanwhile."""
         self._processing.pop(item, None)
+        if self._times is not None:
+            self._times.done(item)
         if item in self._dirty:
             self._enqueue(item)
 
@@ -134,3 +145,29 @@ class WorkQueue(Generic[T]):
             if not getter.done():
                 getter.set_result(None)
                 return
+
+
+class _Times:
+    """Since when items wait and are worked on, as ``util/workqueue/metrics.go`` keeps them: an item that is added while
+    it is worked on has both."""
+
+    def __init__(self, env: Env, name: str) -> None:
+        self._env = env
+        self._name = name
+        self._waiting_ns: dict[Hashable, int] = {}
+        self._working_ns: dict[Hashable, int] = {}
+
+    def log(self, what: str, since_ns: int | None = None) -> None:
+        took = 0 if since_ns is None else self._env.clock.now_ns() - since_ns
+        self._env.log(WorkQueueChanged(queue=self._name, what=what, took=took))
+
+    def added(self, item: Hashable) -> None:
+        self._waiting_ns[item] = self._env.clock.now_ns()
+        self.log("added")
+
+    def taken(self, item: Hashable) -> None:
+        self._working_ns[item] = self._env.clock.now_ns()
+        self.log("taken", self._waiting_ns.pop(item, None))
+
+    def done(self, item: Hashable) -> None:
+        self.log("done", self._working_ns.pop(item, None))

@@ -3,7 +3,8 @@
 Every controller is an actor ``controller/<name>`` over informers. Config (plain data): ``apiserver`` (the API server to
 talk to; or a list, the others for when that one is lost), ``lag`` (the delay between an event and the reaction to it:
 seconds, or a distribution of seconds), ``election`` (the fields of :class:`kemu.emulated.client.elections.Settings`,
-where replicas elect a leader), and the settings that each controller names itself.
+where replicas elect a leader), ``measured`` (work queues log what metrics need), and the settings that each controller
+names itself.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Controller(variants.Varied):
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         """Raises ValueError that names the setting."""
         self.env = env
+        env.measured = bool(config.get("measured"))
         self.clock = env.clock
         self.client = clients.of_actor(env, config)
         election = config.get("election")

@@ -90,7 +90,7 @@ class DisruptionController(controllers.Controller):
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="disruption")
         self._budgets: informers.Informer[policy_v1_pb2.PodDisruptionBudget] = informers.Informer(
             self.client,
             "poddisruptionbudgets",
@@ -121,7 +121,7 @@ class DisruptionController(controllers.Controller):
         """By key of the pod: the budgets that it is a member of."""
         self._by_owner: dict[OwnerKey, dict[str, None]] = {}
         """The budgets that have pods of an owner."""
-        self._stale: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self._stale: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="stale_pod_disruption")
         """Pods that may have been marked for a disruption that did not happen."""
 
         self._deployments: informers.Informer[apps_v1_pb2.Deployment] | None = None

@@ -63,7 +63,7 @@ class NamespaceController(controllers.Controller):
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, max_delay_s=60.0)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, max_delay_s=60.0, name="namespace")
         self._namespaces: informers.Informer[core_v1_pb2.Namespace] = informers.Informer(
             self.client,
             "namespaces",

@@ -63,7 +63,7 @@ class NodeLifecycleController(controllers.Controller):
         self._watch_ns = int(config.get("watch_ns", 0))
         self._known: dict[str, Known] = {}
         """By name."""
-        self._queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self._queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="node_lifecycle_controller")
         """Nodes whose NoSchedule taints are to be looked at."""
         self._somebody_waits = asyncio.Event()
 

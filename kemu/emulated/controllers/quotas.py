@@ -35,8 +35,8 @@ class ResourceQuotaController(controllers.Controller):
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
-        self.urgent: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="resourcequota_primary")
+        self.urgent: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="resourcequota_priority")
         """Quotas whose status lacks what their spec says."""
         self._quotas: informers.Informer[core_v1_pb2.ResourceQuota] = informers.Informer(
             self.client,

@@ -142,7 +142,7 @@ class Gateway:
         if path is None:
             await backend.require_path(request.user, info.verb, request.path)
             if request.path == "/metrics":
-                return self._metrics.response(self._streams.count(), self._flows.seats)
+                return self._metrics.response(self._streams.count(), self._flows.seats, self._settings.measured)
             if request.path == statuses.PATH:
                 now_s = self._clock.unix_ns() // SECOND_NS
                 return statuses.response(request.headers.get("accept", ""), self._began_s, now_s)
@@ -165,7 +165,8 @@ class Gateway:
             asked.warning = custom.warning(row)
         else:
             asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
-        asked.told = monitoring.Asked(_label(info.verb), path.group, path.version, row.collection, _part(path))
+        about = path.group, path.version, row.collection, _part(path), _scope(path, request.method)
+        asked.told = monitoring.Asked(_label(info.verb), *about, "All" if "dryRun" in request.query else "")
         call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing)
         call = call._replace(sessions=self._sessions)
         if request.method in _WITH_BODY and not request.user.is_master:
@@ -266,6 +267,12 @@ def _label(verb: str) -> str:
     """As metrics tell a verb."""
     label = _METHODS.get(verb) or verb.upper()
     return label if label in _LABELS else "other"
+
+
+def _scope(path: Path, method: str) -> str:
+    if path.name or method == "POST":
+        return "resource"
+    return "namespace" if path.namespace else "cluster"
 
 
 def _part(path: Path) -> str:

@@ -9,13 +9,17 @@ from __future__ import annotations
 import asyncio
 import resource
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from kemu.emulated.gateway.answers import responses
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Backends
 from kemu.emulated.gateway.requests.messages import Request
+from kemu.runtime import memory
+from kemu.runtime.metrics import texts
+from kemu.runtime.metrics.families import APISERVER
+from kemu.runtime.metrics.values import Values
 
 HEALTH = ("healthz", "livez", "readyz")
 _HOOKS = (
@@ -36,7 +40,6 @@ _HOOKS = (
 _STARTED = tuple(one if one == "autoregister-completion" else f"poststarthook/{one}" for one in _HOOKS)
 _PATIENCE_S = 2.0
 """How long an API server may take to answer."""
-_PLAIN = "text/plain; version=0.0.4; charset=utf-8"
 
 
 async def health(request: Request, backends: Backends) -> Response | None:
@@ -79,7 +82,7 @@ async def indicators(backends: Backends) -> Response:
     for name in HEALTH:
         for check, why in (await _checks(name, backends)).items():
             lines.append(f'kubernetes_healthcheck{{name="{check}",type="{name}"}} {int(not why)}')
-    return Response(200, _PLAIN, ("\n".join([*lines, ""]).encode(),))
+    return Response(200, texts.CONTENT_TYPE, ("\n".join([*lines, ""]).encode(),))
 
 
 class Asked(NamedTuple):
@@ -90,50 +93,39 @@ class Asked(NamedTuple):
     version: str = ""
     resource: str = ""
     subresource: str = ""
+    scope: str = ""
+    """``resource``, ``namespace`` or ``cluster``; empty for paths that are no resource."""
+    dry_run: str = ""
+    """``All``, or empty."""
 
 
 class Metrics:
-    """Requests since the beginning, under names that kube-apiserver uses."""
+    """Requests of clients since the beginning."""
 
     def __init__(self) -> None:
-        self._requests: Counter[tuple[Asked, int]] = Counter()
-        self._seconds: Counter[Asked] = Counter()
+        self._values = Values()
         self.in_flight = Counter({"readOnly": 0, "mutating": 0})
 
     def count(self, asked: Asked, code: int, seconds: float) -> None:
-        self._requests[asked, code] += 1
-        self._seconds[asked] += seconds  # type: ignore[assignment]
+        labels = (
+            "apiserver" if asked.resource else "", asked.dry_run, asked.group, asked.resource, asked.scope,
+            asked.subresource, asked.verb, asked.version,
+        )  # fmt: skip
+        self._values.add("apiserver_request_total", "", (str(code), *labels))
+        self._values.observe("apiserver_request_duration_seconds", "", labels, seconds)
 
-    def response(self, watches: int, seats: Mapping[str, int]) -> Response:
-        """``seats``: those of each priority level."""
-        lines = ["# TYPE apiserver_request_total counter"]
-        totals: Counter[Asked] = Counter()
-        for (asked, code), number in sorted(self._requests.items()):
-            lines.append(f'apiserver_request_total{{{_labels(asked)},code="{code}"}} {number}')
-            totals[asked] += number
-        lines.append("# TYPE apiserver_request_duration_seconds summary")
-        for asked, number in sorted(totals.items()):
-            labels = _labels(asked)
-            lines.append(f"apiserver_request_duration_seconds_sum{{{labels}}} {self._seconds[asked]:.6f}")
-            lines.append(f"apiserver_request_duration_seconds_count{{{labels}}} {number}")
-        lines.append("# TYPE apiserver_current_inflight_requests gauge")
+    def response(self, watches: int, seats: Mapping[str, int], text: Callable[[Values], str] | None) -> Response:
+        """``seats``: those of each priority level. ``text``: see :attr:`Settings.measured`."""
+        values = self._values
         for kind, number in self.in_flight.items():
-            lines.append(f'apiserver_current_inflight_requests{{request_kind="{kind}"}} {number}')
-        lines.append("# TYPE apiserver_flowcontrol_nominal_limit_seats gauge")
-        for level, number in sorted(seats.items()):
-            lines.append(f'apiserver_flowcontrol_nominal_limit_seats{{priority_level="{level}"}} {number}')
+            values.set("apiserver_current_inflight_requests", "", (kind,), number)
+        for level, number in seats.items():
+            values.set("apiserver_flowcontrol_nominal_limit_seats", "", (level,), number)
+        # The kinds of what clients watch are not kept.
+        watching = ("apiserver", "", "", "", "", "WATCH", "")
+        values.set("apiserver_longrunning_requests", "", watching, watches)
         used = resource.getrusage(resource.RUSAGE_SELF)
-        lines += [
-            "# TYPE apiserver_longrunning_requests gauge",
-            f'apiserver_longrunning_requests{{verb="WATCH"}} {watches}',
-            "# TYPE process_cpu_seconds_total counter",
-            f"process_cpu_seconds_total {used.ru_utime + used.ru_stime:.3f}",
-            "# TYPE process_max_resident_memory_bytes gauge",
-            f"process_max_resident_memory_bytes {used.ru_maxrss * 1024}",
-        ]
-        return Response(200, _PLAIN, ("\n".join([*lines, ""]).encode(),))
-
-
-def _labels(asked: Asked) -> str:
-    """Nothing in them comes from a client but what names a kind."""
-    return ",".join(f'{name}="{value}"' for name, value in asked._asdict().items())
+        values.set("process_cpu_seconds_total", "", (), round(used.ru_utime + used.ru_stime, 3))
+        values.set("process_resident_memory_bytes", "", (), memory.resident_bytes())
+        found = texts.of_component(APISERVER, values, instances=False) if text is None else text(values)
+        return Response(200, texts.CONTENT_TYPE, (found.encode(),))

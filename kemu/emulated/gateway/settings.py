@@ -13,6 +13,7 @@ from kemu.emulated.gateway.issuers import Issuer
 from kemu.emulated.gateway.requests.documents import Yaml
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
+from kemu.runtime.metrics.values import Values
 
 
 class Authenticator(Protocol):
@@ -71,6 +72,9 @@ class Settings:
     """Functions that answer for containers."""
     removed_betas: bool = False
     """Whether betas are served that Kubernetes has removed."""
+    measured: Callable[[Values], str] | None = None
+    """The text of /metrics: requests of clients, which it is given, and what is logged of the API servers; None: only
+    the former."""
     max_watches: int = 10_000
     """Most watches of one user."""
     deliveries: Deliveries | None = None

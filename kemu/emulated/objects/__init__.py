@@ -12,6 +12,7 @@
     wire                            objects as bytes: envelopes, fingerprints, ranges of keys
     plain                           documents as parsers of JSON and YAML give them: the type ``Json``
     patterns                        regular expressions as Go has them
+    caches                          answers about texts that clients choose, bounded in bytes
 
 Objects are protobuf messages (``kemu.messages.k8s``). Nothing here does input or output, or knows of actors. Begin at
 ``resources``.

@@ -7,7 +7,8 @@ does. Results are cached: a cluster uses the same few label keys over and over.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from kemu.emulated.objects.caches import text_cache
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = _LABEL + r"(\." + _LABEL + ")*"
@@ -44,7 +45,7 @@ def _shape(rule: str, pattern: str, *examples: str) -> str:
     return f"{rule} (e.g. {such_as}regex used for validation is '{pattern}')"
 
 
-@lru_cache(16_384)
+@text_cache(16_384)
 def dns_label(text: str) -> Messages:
     """A DNS-1123 label, as names of namespaces and containers are."""
     problems = []
@@ -85,7 +86,7 @@ def dns_subdomain(text: str) -> Messages:
     return tuple(problems)
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def dns_1035_label(text: str) -> Messages:
     """A DNS-1035 label, as names of services are."""
     problems = []
@@ -104,7 +105,7 @@ def dns_1035_label(text: str) -> Messages:
     return tuple(problems)
 
 
-@lru_cache(16_384)
+@text_cache(16_384)
 def label_key(text: str) -> Messages:
     """A label key, which is also the form of resource names, taint keys and finalizers: ``example.com/name``."""
     problems: list[str] = []
@@ -131,7 +132,7 @@ def label_key(text: str) -> Messages:
     return tuple(problems)
 
 
-@lru_cache(65_536)
+@text_cache(65_536)
 def label_value(text: str) -> Messages:
     """A label value; it may be empty."""
     problems = []
@@ -151,7 +152,7 @@ def label_value(text: str) -> Messages:
     return tuple(problems)
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def port_name(text: str) -> Messages:
     """The name of a container port."""
     problems = []
@@ -178,7 +179,7 @@ def is_int64(text: str) -> bool:
     return int64(text) is not None
 
 
-@lru_cache(16_384)
+@text_cache(16_384)
 def int64(text: str) -> int | None:
     """The number that Go's ``strconv.ParseInt(text, 10, 64)`` reads, None where it refuses."""
     digits = text[1:] if text[:1] in ("+", "-") else text

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any, TypeAlias
+
+from kemu.emulated.objects.caches import text_cache
 
 _SAYS = {
     "missing ]": "missing closing ]",
@@ -28,7 +29,7 @@ class BadPattern(ValueError):
     """The text is that of Go's ``regexp.Compile``."""
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def compiled(pattern: str) -> Regexp:
     """An object with ``search`` and ``fullmatch``, as that of :mod:`re`. Raises :class:`BadPattern`."""
     import re2  # Loaded with the first pattern: few runs have one.

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import names, resources
+from kemu.emulated.objects.caches import text_cache
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
@@ -131,7 +132,7 @@ NOTHING = LabelSelector(nothing=True)
 _TOKEN = re.compile(r"\s*(==|!=|[=!<>(),]|[^\s=!<>(),]+)|\s+$", re.ASCII)
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def parse_labels(text: str) -> LabelSelector:
     """Compile the text form: ``a=b,c!=d,e in (x,y),f notin (z),g,!h,i>5``. Raises SelectorError."""
     return LabelSelector(sorted(_Parser(text).requirements(), key=lambda requirement: requirement.key))
@@ -378,7 +379,7 @@ _TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
 _TERMS = re.compile(r"(?:\\.|[^,\\])+|\\$", re.DOTALL)
 
 
-@lru_cache(65_536)
+@text_cache(65_536)
 def parse_fields(text: str, resource: str) -> FieldSelector:
     """Compile ``spec.nodeName=n1,status.phase!=Failed`` for a kind, given by its plural. Raises SelectorError.
 

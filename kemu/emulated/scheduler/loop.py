@@ -89,7 +89,7 @@ class Engine:
         if devices:
             from kemu.emulated.scheduler.devices.trackers import Devices
 
-            self.cluster.devices = Devices()
+            self.cluster.devices = variants.choose(Devices, varied)(env.clock)
         self.handle = Handle(self.cluster, env.random, policy)
         self.handle.api, self.handle.clock, self.handle.spawn = api, env.clock, env.spawn
         self.handle.groups = groups

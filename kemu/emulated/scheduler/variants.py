@@ -7,12 +7,14 @@
     Preemptor         whether a pod may preempt again, and whom budgets protect
     Evictor           when a preemption is over
     PodFeed           what the watch's news of pods mean to the queue
+    Devices           which devices are allocated
 
 Each class is its base but for one thing.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
@@ -21,6 +23,8 @@ from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.cycle.filtering import Filtering
+from kemu.emulated.scheduler.devices.states import AllocatedState
+from kemu.emulated.scheduler.devices.trackers import Claim, Devices
 from kemu.emulated.scheduler.failures import Failure, FailureHandler
 from kemu.emulated.scheduler.feeds import PodFeed
 from kemu.emulated.scheduler.framework.events import Event
@@ -328,6 +332,67 @@ class _IgnoresNominations(PodFeed):
 
     def _nomination_ended(self, pod: core_v1_pb2.Pod) -> None:
         return
+
+
+# Devices --------------------------------------------------------------------------------------------------------------
+
+
+@replaces(Devices, "k8s-133602")
+class _LosesSight(Devices):
+    """Devices that PreBind has just written are off the list of what is in flight, and not yet on that of what is
+    allocated, in two ways. The informer's goroutine delivers the events of the assume cache, those of PreBind among
+    them, and PreBind does not wait for it. And whoever gathers what is allocated reads that list first, the other one
+    afterwards: what moves from the second to the first in between is in neither."""
+
+    DELIVERY_S, GATHERING_S = 0.01, 0.001
+    """How long the two take: in Kubernetes as a rule microseconds, more on a machine that is busy."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._is_left = False
+        """Whether the event that is made now is left to it."""
+        self._undelivered: deque[tuple[Claim | None, Claim | None]] = deque()
+        self._counted: list[tuple[int, Claim]] = []
+        """Allocations that were counted a moment ago."""
+
+    def set_claim(self, claim: Claim) -> None:
+        self._is_left = True
+        super().set_claim(claim)
+        self._is_left = False
+
+    def assume(self, claim: Claim) -> bool:
+        self._is_left = bool(self._undelivered)
+        is_assumed = super().assume(claim)
+        self._is_left = False
+        return is_assumed
+
+    def _count(self, old: Claim | None, new: Claim | None) -> None:
+        if self._is_left or self._undelivered:
+            if not self._undelivered:
+                when_ns = self._clock.now_ns() + round(self.DELIVERY_S * SECOND_NS)
+                self._clock.call_at_ns(when_ns, self._deliver, background=True)
+            self._undelivered.append((old, new))
+        else:
+            self._delivered(old, new)
+
+    def _deliver(self) -> None:
+        while self._undelivered:
+            self._delivered(*self._undelivered.popleft())
+
+    def _delivered(self, old: Claim | None, new: Claim | None) -> None:
+        super()._count(old, new)
+        if new is not None and new.status.HasField("allocation") and not (old and old.status.HasField("allocation")):
+            self._counted.append((self._clock.now_ns(), new))
+
+    def allocated(self) -> AllocatedState:
+        begun_ns = self._clock.now_ns() - round(self.GATHERING_S * SECOND_NS)
+        self._counted = [one for one in self._counted if one[0] > begun_ns]
+        found = self._allocated.copy()
+        for _, claim in self._counted:
+            found.remove(claim)
+        for claim in self.in_flight.values():
+            found.add(claim)
+        return found
 
 
 def _is_preemptor(pod: QueuedPod) -> bool:

@@ -235,6 +235,12 @@ ALL = (
             "museum/126700-end-of-nomination-wakes-nobody",
         ),
         (
+            "k8s-133602",
+            "A device whose allocation was written a moment ago counts as free, and is given to another claim, too.",
+            "#136269, v1.36 (v1.32 to v1.35 by cherry-pick)",
+            "museum/133602-one-device-twice",
+        ),
+        (
             "k8s-134249",
             "A preemptor whose last victim is not deleted yet may be tried again, and preempts the victim again.",
             "#134730, v1.35",
@@ -436,6 +442,12 @@ ALL = (
             "The QoS class alone ranks victims.",
             "the pod preemption design: rejected",
             "races/priority-against-qos",
+        ),
+        (
+            "runTimes: known",
+            "Plugins of one's own may ask how long each pod still runs.",
+            "the literature on scheduling with run time estimates",
+            "",
         ),
         (
             "statusWrites: background",

@@ -158,8 +158,6 @@ def on_ray(jobs: int, runs: int, rounds: int) -> dict[str, Any]:
     """What processes of this machine, and as many of Ray, do beside their runs: CPU time of the whole process, from its
     first run to its last, in percent of what its runs took. Both are measured in turn, and each against its own runs:
     what else happens on the machine makes all of them slower."""
-    # Otherwise Ray gives its processes less of the machine than others have.
-    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  Ray reads it in this spelling
     source = Source.of(loader.loads(scenario_text(3, 10, "steered")))
     here, there = Spent(), Spent()
     with Workers(jobs) as processes, RayWorkers("local", jobs=jobs) as cluster:

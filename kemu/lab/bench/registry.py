@@ -202,6 +202,14 @@ BENCHMARKS = {
             "no kubelets, no run log, no routine Events (Scheduled), no TLS, authentication or conversion of versions",
         ),
         Benchmark(
+            "scheduler-perf",
+            "scheduler_perf's own configurations, run as they are: pods bound, beside their thresholds",
+            "kemu.lab.bench.schedulers.perf_files:measure",
+            (),
+            "no kubelets, no run log, no routine Events (Scheduled), no TLS, authentication or conversion of versions",
+            needs_real_parts=True,
+        ),
+        Benchmark(
             "up",
             "real clients with kemu up, and with a real kube-apiserver and etcd, in pairs: kube-scheduler, KWOK",
             "kemu.lab.bench.clients.pairs:up",

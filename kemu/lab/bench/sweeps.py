@@ -90,8 +90,6 @@ def sweep_scaling(where: str, jobs: int, handed_out: str, seeds: int = 20, tasks
     """CPU milliseconds of a cell. ``where``: ``processes`` or ``ray``. ``handed_out``: cells in ``batches``, or each
     ``alone``; ``empty``: instead of cells, so many tasks that do nothing, each alone. They follow one another so fast
     that what the processes do at any time anyway counts for nothing."""
-    # Otherwise Ray gives its processes less of the machine than others have.
-    os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  Ray reads it in this spelling
     with (
         tempfile.TemporaryDirectory(prefix="kemu-bench-") as made,
         Workers(jobs) if where == "processes" else RayWorkers("local", jobs=jobs) as executor,

@@ -11,6 +11,7 @@ from kemu.lab.checks.autoscaling import additions, removals, sizes
 from kemu.lab.checks.consistency import journals, linearizability, pauses, reads, states, updates, writes
 from kemu.lab.checks.history import History
 from kemu.lab.checks.nodes import (
+    devices,
     endings,
     identities,
     placements,
@@ -54,6 +55,7 @@ ALL: tuple[type[Check], ...] = (
     taints.TaintsFollowConditions,
     taints.PodsLeaveWhenTheirTolerationEnds,
     volumes.VolumeAttachedToOneNode,
+    devices.DeviceHasOneClaim,
     events.WatchHasNoGaps,
     events.WatchEventsAreTrue,
     writes.AcknowledgedWritesSurvive,

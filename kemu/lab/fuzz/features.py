@@ -28,6 +28,7 @@ Levels = Mapping[str, str]
 
 DAMAGING = ("bitRot", "lostSectors", "restore", "lostRenames")
 """Faults that take away what was acknowledged: checks must fail then, and say so."""
+# good first: nodes with devices and pods that claim them, so that faults of drivers can be drawn, too
 OF_SINGLE_RUNS = tuple(
     name
     for name in kinds.KINDS

@@ -10,7 +10,9 @@ incident/
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import shutil
 import textwrap
 from collections import Counter
@@ -27,7 +29,7 @@ from kemu.lab.incidents import fates, lives, rehearsals, timelines
 from kemu.lab.incidents.dumps import Dump
 from kemu.lab.incidents.fates import Kept
 from kemu.lab.scenario.format.keys import controller_keys
-from kemu.runtime.words import counted
+from kemu.runtime.words import counted, harmless
 
 SCENARIO, MANIFESTS, TIMELINE, OBSERVED = "scenario.yaml", "manifests", "timeline.txt", "timeline.yaml"
 MARK = "# made by kemu import"
@@ -45,6 +47,7 @@ _FEW_LINES, _MOST_LINES = 40, 200
 """Of the time line: with fewer, what a cluster says on an ordinary day is told, too; the newest are shown."""
 _VOLUMES = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass")
 _USAGE = "kemu.dev/usage"
+_NO_NAME = re.compile(r"[^A-Za-z0-9.-]")
 
 
 @dataclass
@@ -174,10 +177,15 @@ def _files(objects: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]
         plural = known.plural.partition(".")[0] if known is not None else f"{each['kind'].lower()}s"
         is_namespaced = known.namespaced if known is not None else "namespace" in each["metadata"]
         place = str(each["metadata"].get("namespace") or "default") if is_namespaced else _CLUSTER
-        found.setdefault(f"{place}/{plural}.yaml", []).append(each)
+        found.setdefault(f"{_in_path(place)}/{_in_path(plural)}.yaml", []).append(each)
     for listed in found.values():
         listed.sort(key=lambda one: _natural(one["metadata"]["name"]))
     return dict(sorted(found.items()))
+
+
+def _in_path(name: str) -> str:
+    """One step of a path, below the folder."""
+    return _NO_NAME.sub("-", name).strip(".") or "-"
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -222,7 +230,7 @@ def _scenario(written: Written, entries: Sequence[Mapping[str, Any]], length: st
     schedulers = _schedulers(kept)
     if schedulers != ["default-scheduler"]:
         parts.append("  schedulers:                  # all that a pod of the dump names\n")
-        parts += [f"    - {{name: {each}}}\n" for each in schedulers]
+        parts += [f"    - {_flow({'name': each})}\n" for each in schedulers]
     if any(True for _ in kept.of(fates.HPA)):
         names = _HPA_NEEDS + (controller_keys.OF_VOLUMES if any(True for _ in kept.of(*_VOLUMES)) else ())
         listed = textwrap.fill(
@@ -231,10 +239,9 @@ def _scenario(written: Written, entries: Sequence[Mapping[str, Any]], length: st
         parts.append(f"  controllers: [                # one that is named means that all are\n{listed}]\n")
     if kept.sick_nodes:
         parts.append("  chaos:                       # nodes that were not ready when the dump was taken\n")
-        parts += [
-            f"    - {{at: 0s, crash: {{actor: kubelet/{node}, restart: false}}}}  # {why}\n"
-            for node, why in kept.sick_nodes.items()
-        ]
+        for node, why in kept.sick_nodes.items():
+            crash = _flow({"at": "0s", "crash": {"actor": f"kubelet/{node}", "restart": False}})
+            parts.append(f"    - {crash}  # {harmless(' '.join(why.split()))}\n")
     if entries:
         parts.append(
             "  lives:                       # pods that controllers make anew; those of the dump state their own\n"
@@ -242,18 +249,23 @@ def _scenario(written: Written, entries: Sequence[Mapping[str, Any]], length: st
         parts += [f"    - {_flow(entry)}\n" for entry in entries]
     if kept.events:
         parts.append(f"  observed: {{file: {OBSERVED}}}   # what the cluster said, shown beside the run\n")
-    parts.append(_EVENTS)
+    parts += [f"  # {line}\n" for line in _examples(kept)]
     return "".join(parts)
 
 
-_EVENTS = """\
-  # What happened, or what you want to try, goes here:
-  # events:
-  #   - {at: 5m, patch: {kind: Deployment, namespace: default, name: web, merge: {spec: {replicas: 20}}}}
-  #   - {at: 10m, drain: node-1}
-  # expect:
-  #   - {counter: evictions, atMost: 0}
-"""
+def _examples(kept: Kept) -> Iterator[str]:
+    """Lines that a person can take the comment mark from."""
+    yield "What happened, or what you want to try, goes here:"
+    yield "events:"
+    for each in itertools.islice(kept.of("Deployment"), 1):
+        metadata = each["metadata"]
+        target = {key: metadata[key] for key in ("namespace", "name") if key in metadata}
+        patch = {"kind": "Deployment", **target, "merge": {"spec": {"replicas": 20}}}
+        yield f"  - {_flow({'at': '5m', 'patch': patch})}"
+    for each in itertools.islice(kept.of("Node"), 1):
+        yield f"  - {_flow({'at': '6m', 'drain': {'node': each['metadata']['name']}})}"
+    yield "expect:"
+    yield "  - {counter: evictions, atMost: 0}"
 
 
 def _comments(written: Written) -> Iterator[str]:
@@ -298,7 +310,7 @@ def listed(counts: Counter[str]) -> str:
 
 def _wrapped(text: str, mark: str = "") -> Iterator[str]:
     for number, line in enumerate(textwrap.wrap(text, 116 - len(mark), break_on_hyphens=False)):
-        yield f"# {mark if not number else ' ' * len(mark)}{line}\n"
+        yield f"# {mark if not number else ' ' * len(mark)}{harmless(line)}\n"
 
 
 def _schedulers(kept: Kept) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kemu.runtime.words import counted
+from kemu.runtime.words import counted, harmless
 
 _ORDINARY = {
     "Scheduled", "Pulling", "Pulled", "Created", "Started", "SuccessfulCreate", "SuccessfulDelete", "ScalingReplicaSet",
@@ -40,9 +40,8 @@ class Line(NamedTuple):
         many = f", {self.times} times" if self.times > 1 else ""
         until = f" to {_before(self.end - zero)}" if self.end - self.begin >= 1 else ""
         mark = "!" if self.is_warning else " "
-        return f"{_before(self.begin - zero):>9}{until:<12} {mark} {self.reason}{many}: {whom}: {self.message}".rstrip(
-            ": "
-        )
+        line = f"{_before(self.begin - zero):>9}{until:<12} {mark} {self.reason}{many}: {whom}: {self.message}"
+        return harmless(line.rstrip(": "))
 
 
 def lines(events: Iterable[Mapping[str, Any]], *, ordinary: bool = False) -> list[Line]:
@@ -113,10 +112,10 @@ def _told(event: Mapping[str, Any]) -> tuple[float, float, str, bool, int, str, 
     return (
         begin,
         end,
-        str(event.get("reason") or ""),
+        " ".join(str(event.get("reason") or "").split()),
         event.get("type") == "Warning",
         int(count),
-        f"{subject.get('kind', 'object')} {place}{subject.get('name', '')}",
+        " ".join(f"{subject.get('kind') or 'object'} {place}{subject.get('name', '')}".split()),
         " ".join(message.split())[:200],
     )
 

@@ -91,14 +91,15 @@ def _without_remarks(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ending(status: Mapping[str, Any]) -> dict[str, Any]:
-    """How a pod ended: its phase, and what became of its containers."""
-    found = {key: status[key] for key in ("phase", "reason", "message", "startTime") if key in status}
+    """How a pod ended: its phase, and what became of its containers; and which claims are its own."""
+    found = {key: status[key] for key in _OF_PODS if key in status}
     for group in ("initContainerStatuses", "containerStatuses"):
         if status.get(group):
             found[group] = [{key: one[key] for key in _OF_CONTAINERS if key in one} for one in status[group]]
     return found
 
 
+_OF_PODS = ("phase", "reason", "message", "startTime", "resourceClaimStatuses", "extendedResourceClaimStatus")
 _OF_CONTAINERS = ("name", "image", "imageID", "ready", "restartCount", "state")
 
 

@@ -29,7 +29,7 @@ def draw(found: Sequence[Found], preset: Preset, file: Path) -> None:
     """Raises KemuError as :func:`format_of` does."""
     manner = pictures.Manner(format=format_of(file))
     points = _points(found, preset)
-    file.write_bytes(pictures.rendered(_chart(points, styles.THEMES[manner.theme]), manner))
+    file.write_bytes(pictures.rendered(pictures.specified(_chart(points, styles.THEMES[manner.theme]), manner), manner))
 
 
 def format_of(file: Path) -> str:

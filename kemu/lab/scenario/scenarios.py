@@ -160,6 +160,8 @@ class Scenario:
     """Which Event objects actors write: ``notable all none``."""
     pod_statuses: str
     """Which statuses of pods kubelets write: ``exact sparing``."""
+    metrics: bool
+    """Actors also log what only metrics need."""
     heartbeats: str
     """``standing``: kubelets state theirs where it makes no difference; ``exact``: they send them."""
     store: Store

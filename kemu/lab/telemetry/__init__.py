@@ -3,6 +3,7 @@
     otlp              sends spans to a collector; ``exports`` is what comes of that
     waterfall         draws the trace of one pod in a terminal
     perfetto          the whole run as a trace for Perfetto
+    metrics           a run in the metrics of the real components, for Prometheus
     indexes           where in a run log the events of each pod stand, so that its trace need not read all of it
     builder           makes spans from events, one by one
     api_events scheduler_events kubelet_events      what each part of the cluster's events mean for spans

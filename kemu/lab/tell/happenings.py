@@ -13,13 +13,14 @@ from typing import Any
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.plain import Json
 from kemu.lab.checks.history import LOST, History, custom_objects, disturbances
+from kemu.lab.checks.history.claims import text_of
 from kemu.lab.checks.history.custom_objects import ObjectFact
 from kemu.lab.checks.history.disturbances import Disturbance
 from kemu.lab.checks.history.facts import WORDS, Fact, Fault, NodeHistory, PodHistory
 from kemu.lab.checks.history.stores import Change
 from kemu.lab.checks.scheduling import ledgers
 from kemu.lab.checks.scheduling.ledgers import Disruption
-from kemu.lab.tell import people
+from kemu.lab.tell import devices, people
 from kemu.runtime.faults.kinds import KINDS as FAULTS
 from kemu.runtime.runlog.events import OWNER_GONE, Event
 from kemu.runtime.runlog.events.words import ACTOR
@@ -27,7 +28,8 @@ from kemu.runtime.words import short
 
 KINDS = {
     "created": 1, "bound": 1, "running": 1, "finished": 1,
-    "unschedulable": 2, "nominated": 2, "deleted": 2, "resized": 2, "volume": 2, "collected": 2, "object": 2,
+    "unschedulable": 2, "nominated": 2, "deleted": 2, "resized": 2, "volume": 2, "device": 2, "collected": 2,
+    "object": 2,
     "preempted": 3, "evicted": 3, "rejected": 3, "conflict": 3, "killed": 3, "lost": 3, "node": 3, "refused": 3,
     "error": 3, "scaled": 3, "elected": 3, "probed": 3, "job": 3, "rollout": 3, "autoscaled": 3,
     "exited": 4, "failed": 4, "fault": 4, "disturbance": 4, "waiting": 4, "check": 4,
@@ -96,6 +98,7 @@ def all_of(history: History, verdict: Mapping[str, Any] | None = None) -> list[H
     found += _of_reports(history, schedulers)
     found += of_nodes(history)
     found += map(_of_object, history.custom)
+    found += _of_devices(history, schedulers)
     found += _of_the_end(history)
     ledger = ledgers.of(history)
     for one in found:
@@ -173,9 +176,37 @@ def had_finished(happening: Happening) -> bool:
     return any(fact.what == "finished" and fact.time_ns < happening.time_ns for fact in happening.pod.facts)
 
 
-def last_reason(pod: PodHistory) -> str:
-    """Why no node took it when it was last tried."""
-    return next((_reason(fact.message) for fact in reversed(pod.facts) if fact.what == "unschedulable"), "")
+def last_reason(pod: PodHistory, history: History | None = None) -> str:
+    """Why no node took it when it was last tried; with the history also who held the devices that it waits for."""
+    last = next((fact for fact in reversed(pod.facts) if fact.what == "unschedulable"), None)
+    if last is None:
+        return ""
+    return f"{_reason(last.message)}{devices.who_holds(history, pod, last) if history is not None else ''}"
+
+
+def _of_devices(history: History, schedulers: Schedulers) -> Iterator[Happening]:
+    """Claims are given their devices, perhaps such as another claim holds."""
+    latest: dict[str, str] = {}
+    """By claim: the pod for which it was given its devices last."""
+    for grant in history.claims.grants:
+        pod = history.pods.get(grant.pod)
+        who = "API server" if pod is None else schedulers.name(_scheduler(pod, grant.time_ns))
+        others = [(device, devices.claim(history, other, latest.get(other, ""))) for device, other in grant.taken]
+        latest[grant.claim] = grant.pod
+        what = f"{devices.claim(history, grant.claim, grant.pod)} gets {some([text_of(one) for one in grant.devices])}"
+        if others:
+            says, tone = ("", "get devices that others hold"), "bad"
+            why = some([f"{text_of(device)} is held by {other}" for device, other in others])
+            yield Happening(grant.time_ns, "conflict", who, says, tone, why, pod, what=what)
+        elif grant.devices:
+            says = ("", "get their devices")
+            yield Happening(grant.time_ns, "device", who, says, "good", "", pod, what=what)
+
+
+def _scheduler(pod: PodHistory, at_ns: int) -> str:
+    """Who tried it last before a time."""
+    tried = [fact.by for fact in pod.facts if fact.by and fact.what in ("attempted", "bound", "unschedulable")]
+    return tried[-1] if tried else pod.scheduler_name
 
 
 def _of_the_end(history: History) -> list[Happening]:
@@ -188,7 +219,7 @@ def _of_the_end(history: History) -> list[Happening]:
     for pod in history.pods.values():
         if not pod.node and pod.gone_ns is None and pod.deleting_ns is None and pod.phase == "Pending":
             why = f"for {seconds(end_ns - pod.created_ns)}"
-            reason = last_reason(pod)
+            reason = last_reason(pod, history)
             found.append(Happening(end_ns, "waiting", "", says, "bad", f"{why}: {reason}" if reason else why, pod))
     return found
 
@@ -457,7 +488,10 @@ def _of_fact(history: History, schedulers: Schedulers, pod: PodHistory, fact: Fa
     elif what == "running":
         who, tone = kubelet, "good"
     elif what == "unschedulable":
-        who, why = schedulers.name(fact.by or pod.scheduler_name), _reason(fact.message)
+        who, why = (
+            schedulers.name(fact.by or pod.scheduler_name),
+            _reason(fact.message) + devices.who_holds(history, pod, fact),
+        )
     elif what == "attempted" and fact.reason == "error":
         kind, who, why, tone = "error", schedulers.name(fact.by or pod.scheduler_name), fact.message, "bad"
     elif what in ("nominated", "nominationCleared"):

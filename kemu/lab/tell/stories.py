@@ -164,7 +164,7 @@ _GAPS_OF_USUAL_NS = tuple(gap_ns for gap_ns in _GAPS_NS if gap_ns >= 15 * SECOND
 """The same for what is not telling."""
 
 _GIVEN_UP = (
-    "running", "finished", "deleted", "collected", "volume", "nominated", "bound", "unschedulable", "resized",
+    "running", "finished", "deleted", "collected", "volume", "device", "nominated", "bound", "unschedulable", "resized",
     "created", "object",
 )  # fmt: skip
 """Kinds that a story goes without where there is no room, in this order; always without the first, unless nothing else

@@ -12,6 +12,9 @@ It stands in front of the gateway, on the same port, below ``/kemu/v1``. Only ad
     POST   /kemu/v1/chaos          a fault, as in a scenario
     DELETE /kemu/v1/chaos/ID       ends one
     GET    /kemu/v1/chaos.yaml     the script of what has struck
+    GET    /kemu/v1/metrics/NAME   the metrics of kube-scheduler, kube-controller-manager, kubelet (all of them) or
+                                   kube-state-metrics, where they are asked for (kemu up --metrics); NAME/INSTANCE: of
+                                   one process. 503: nobody answers
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import asyncio
 import contextlib
 import json
 import math
+import urllib.parse
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -32,6 +36,8 @@ from kemu.errors import ApiError, Forbidden, KemuError, NotFound
 from kemu.lab.up import callers
 from kemu.lab.up.chaos.injectors import Injector, NoSuchFault
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.metrics import texts
+from kemu.runtime.metrics.families import APISERVER, COMPONENTS
 
 PREFIX = "/kemu/v1/"
 _BODY_BYTES = 1 << 20
@@ -81,14 +87,17 @@ class Controls:
         unix_ns: Callable[[], int],
         injector: Injector,
         steps: Steps | None = None,
+        measures: Callable[[str, str], str] | None = None,
     ) -> None:
-        """``steps``: None in real time."""
+        """``steps``: None in real time. ``measures``: the metrics of a component, or of one
+        instance of it, as a text; None: nobody counts."""
         self._app = app
         self._authenticator = authenticator
         self._now_s = now_s
         self._unix_ns = unix_ns
         self._injector = injector
         self._steps = steps
+        self._measures = measures
 
     def close(self) -> None:
         self._app.close()
@@ -126,12 +135,23 @@ class Controls:
             return _found({"faults": [each.as_data() for each in self._injector.faults()]})
         if (method, what) == ("GET", "chaos.yaml"):
             return Answer(200, self._injector.script.text().encode(), b"application/yaml")
+        if method == "GET" and what.startswith("metrics/"):
+            return Answer(200, self._metrics(what.removeprefix("metrics/")).encode(), texts.CONTENT_TYPE.encode())
         if (method, what) == ("POST", "chaos"):
             return _found({"id": self._injector.strike(await _body(receive))})
         if method == "DELETE" and what.startswith("chaos/"):
             self._injector.heal(what.removeprefix("chaos/"))
             return _found({})
         raise NotFound(f"there is no {method} {scope['path']}")
+
+    def _metrics(self, which: str) -> str:
+        component, _, instance = urllib.parse.unquote(which).partition("/")
+        names = [name for name in COMPONENTS if name != APISERVER]
+        if component not in names:
+            raise NotFound(f"there are no metrics of {component!r}, but those of {', '.join(names)}")
+        if self._measures is None:
+            raise KemuError("this cluster does not count what metrics tell; kemu up --metrics makes one that does")
+        return self._measures(component, instance)
 
     def _clock(self) -> dict[str, Any]:
         steps, date = self._steps, times.format_micro_time(*divmod(self._unix_ns(), SECOND_NS))

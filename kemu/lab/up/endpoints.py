@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +23,13 @@ from kemu.emulated.gateway.settings import Settings as GatewaySettings
 from kemu.emulated.gateway.verbs import component_statuses
 from kemu.emulated.kubelet.usage import usages
 from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.telemetry.metrics.folds import Fold
 from kemu.lab.up import controls, credentials
 from kemu.lab.up.chaos.injectors import Injector
 from kemu.runtime.env import SECOND_NS, Channel, Clock
+from kemu.runtime.metrics import texts
+from kemu.runtime.metrics.families import APISERVER, STATE
+from kemu.runtime.metrics.values import Values
 from kemu.runtime.runlog.events import Transaction
 
 _CONNECTIONS = 10_000
@@ -40,14 +45,51 @@ class Place:
     insecure_http: bool
 
 
+class Measures:
+    """The metrics of the components, from the run log; in virtual time another thread writes that."""
+
+    def __init__(self) -> None:
+        self._fold = Fold(counts_gateway=False)
+        self._lock = threading.Lock()
+
+    def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        with self._lock:
+            self._fold.feed(time_ns, actor, kind, data)
+
+    def text(self, component: str, instance: str, now_ns: int) -> str:
+        """``instance``: empty for all of them. Raises ServiceUnavailable where none of them answers."""
+        with self._lock:
+            fold = self._fold
+            every = [one for one in fold.up if one.component == component and instance in ("", one.instance)]
+            answering = {one.instance for one in every if fold.answers(one)}
+            if component != STATE and not answering:
+                raise errors.ServiceUnavailable(f"{component}{instance and f' {instance}'} does not answer")
+            values = fold.values(now_ns)
+            return texts.of_component(component, values, only=lambda one: not one or one in answering)
+
+    def of_servers(self, clients: Values, now_ns: int) -> str:
+        """``clients``: requests that the gateway has counted."""
+        with self._lock:
+            return texts.of_component(APISERVER, clients, self._fold.values(now_ns), instances=False)
+
+
 class Listener:
     """Listener of the run log: what the endpoint has to know of the past."""
 
     def __init__(self) -> None:
         self.revisions = Revisions()
         self.injector: Injector | None = None
+        self.measures: Measures | None = None
+        """Where metrics are asked for."""
+
+    def measure(self, scenario: Scenario) -> None:
+        """Before anything is logged."""
+        if scenario.metrics:
+            self.measures = Measures()
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        if self.measures is not None:
+            self.measures.feed(time_ns, actor, kind, data)
         if isinstance(data, Transaction):
             self.revisions.add(time_ns, data.rev)
         elif self.injector is not None and kind in Injector.HEARD:
@@ -77,6 +119,7 @@ class Endpoint:
         """``dial`` and ``clock``: see :class:`kemu.emulated.gateway.app.Gateway`. ``steps``: None in real time.
         ``before``: puts something before the layer of faults."""
         self._place = place
+        measures = listener.measures
         authenticator: Authenticator = Everybody()
         accounts = made.accounts
         if not place.insecure_http:
@@ -98,11 +141,18 @@ class Endpoint:
             programs=scenario.programs,
             handlers=handlers,
             removed_betas=scenario.api_servers.removed_betas,
+            measured=None if measures is None else lambda clients: measures.of_servers(clients, time.now_ns()),
         )
         gateway = Gateway(dial, clock, settings)
         self.layer = Layer(gateway, time, authenticator, listener.revisions, on_strike)
         self._app = controls.Controls(
-            before(self.layer), authenticator, lambda: time.now_ns() / SECOND_NS, clock.unix_ns, injector, steps
+            before(self.layer),
+            authenticator,
+            lambda: time.now_ns() / SECOND_NS,
+            clock.unix_ns,
+            injector,
+            steps,
+            None if measures is None else lambda component, instance: measures.text(component, instance, time.now_ns()),
         )
         listener.injector = injector
         files.raise_limit(_CONNECTIONS)

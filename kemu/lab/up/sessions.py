@@ -151,6 +151,7 @@ class Session:
     ) -> judging.End:
         """In the place of ``plays.drive``."""
         self.runtime = runtime
+        self.listener.measure(scenario)
         with answering(self.stop, self.settings.give_up):
             making = asyncio.create_task(asyncio.to_thread(self.make_credentials, scenario))
             bootstrap: bootstrap_objects.Bootstrap | None = None
@@ -322,6 +323,13 @@ def answering(stop: asyncio.Event, give_up: Callable[[], None]) -> Iterator[None
             timer.cancel()
 
 
+def _make_private(folder: Path) -> None:
+    """For this user alone, unless it is there already: its log and its store have what clients put into Secrets."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(0o700)
+
+
 def run(
     scenario: Scenario,
     settings: Settings,
@@ -334,6 +342,7 @@ def run(
     Raises KemuError for a scenario that the runtime cannot play and for a port that is taken, and SimulationError where
     the run itself broke.
     """
+    _make_private(settings.out)
     session = make(settings, on_up, tell)
     options = runner.Options(
         out=settings.out,

@@ -344,6 +344,7 @@ class Resident:
         self._host = host
         self.name = name
         self.incarnation = incarnation
+        self.measured = False
         self.gone = False
         self.struck = False
         """It came to a step at which it was to crash, and has logged that."""

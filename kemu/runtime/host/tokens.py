@@ -15,8 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 import grpc
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from kemu.runtime.env import Codec
 
@@ -36,6 +34,9 @@ class Issuer:
     """Makes the tokens of one run. Only the driver has one."""
 
     def __init__(self) -> None:
+        # Of an extra, which not all who name callers have.
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+
         self._key = ed25519.Ed25519PrivateKey.generate()
         self.public_key: bytes = self._key.public_key().public_bytes_raw()
         """Verifies the tokens; no secret."""
@@ -52,6 +53,10 @@ class Verifier:
     """Recognises the tokens of one run."""
 
     def __init__(self, public_key: bytes) -> None:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+
+        self._refused = (InvalidSignature, binascii.Error, ValueError)
         self._key = ed25519.Ed25519PublicKey.from_public_bytes(public_key)
         self._digests: dict[str, bytes] = {}
         """Digests of the tokens seen so far, by actor. Only what the driver has signed gets here, so no other process
@@ -67,7 +72,7 @@ class Verifier:
             return hmac.compare_digest(known, digest)
         try:
             self._key.verify(base64.b64decode(token, validate=True), _statement(actor))
-        except (InvalidSignature, binascii.Error, ValueError):
+        except self._refused:
             return False
         self._digests[actor] = digest
         return True

@@ -339,6 +339,8 @@ class Reader:
             self._file, magic = blocks.opened(path)
         except OSError as error:
             raise RunLogError(f"{path}: {error.strerror}") from None
+        self.is_plain = magic == blocks.PLAIN_MAGIC
+        """Not compressed, as before the first release."""
         try:
             self.header: dict[str, Any] = self._header(magic)
         except BaseException:

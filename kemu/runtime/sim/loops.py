@@ -268,9 +268,11 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         if self._closed or self._running:
             main.close()
             raise RuntimeError("a virtual loop runs once")
-        if asyncio._get_running_loop() is not None:
+        # The loop of a notebook stands still meanwhile, as it does while any cell computes.
+        outer = asyncio._get_running_loop()
+        if isinstance(outer, VirtualLoop):
             main.close()
-            raise RuntimeError("a simulation cannot run inside another event loop")
+            raise RuntimeError("a simulation cannot run inside another simulation")
         self._running = True
         hooks = sys.get_asyncgen_hooks()
         # A caller that makes many runs has disabled the collector, and collects between them.
@@ -293,7 +295,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
             self._drop_all()
             self._running = False
             sys.set_asyncgen_hooks(*hooks)
-            asyncio._set_running_loop(None)
+            asyncio._set_running_loop(outer)
             if gc_was_enabled:
                 garbage.freeze()  # else what is left would be looked at now, and again by whoever wants it collected
                 garbage.unfreeze()

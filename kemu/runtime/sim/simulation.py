@@ -65,12 +65,13 @@ class SimEnv(Owner):
     """One incarnation of an actor: its ``env.Env``, and what the runtime knows of it."""
 
     __slots__ = ("_channels", "_first", "_random", "_runtime", "clock", "context", "crash_steps", "disk", "incarnation",
-                 "is_ready", "main", "peer", "server", "stopped", "work")  # fmt: skip
+                 "is_ready", "main", "measured", "peer", "server", "stopped", "work")  # fmt: skip
 
     def __init__(self, runtime: SimRuntime, name: str, incarnation: int, disk: MemoryDisk) -> None:
         super().__init__(name)
         self._runtime = runtime
         self.incarnation = incarnation
+        self.measured = False
         self.context = contextvars.Context()
         self.context.run(OWNER.set, self)
         self.clock = VirtualClock(runtime.master, self.context)

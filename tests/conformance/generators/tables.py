@@ -136,6 +136,8 @@ class _Maker:
             age_s = rng.choice((rng.choice(_AGES_S), rng.randrange(200), rng.randrange(_DAY_S * 3000)))
             text = (NOW - dt.timedelta(seconds=age_s)).strftime("%Y-%m-%dT%H:%M:%S")
             return f"{text}.250000Z" if name == "MicroTime" else f"{text}Z"
+        if name == "ExtraValue":
+            return rng.sample(("one", "two", "three"), rng.randrange(4))
         return {"a": 1} if name == "RawExtension" else None
 
     def _value(self, field: FieldDescriptor, depth: int) -> Any:

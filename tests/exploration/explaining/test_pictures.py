@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -12,6 +13,7 @@ import pytest
 from kemu.doors.cli.main import main
 from kemu.lab.scenario.loading import loader
 from kemu.lab.tell.explaining import diagrams, explanations, reports
+from kemu.lab.tell.explaining.diagrams import Diagram
 from kemu.lab.tell.explaining.drawings import svgs, texts
 from kemu.lab.tell.explaining.explanations import Explanation
 from kemu.lab.tell.explaining.names import Names
@@ -120,7 +122,10 @@ def test_a_file_is_explained_too(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(command) == 1
     assert json.loads(capsys.readouterr().out)["sentences"][0]["event"] is None
     assert (tmp_path / "out" / reports.PICTURE).is_file()
-    assert main(["explain", "seeds/node-selector", "--out", str(tmp_path / "no")]) == 2
+    file.write_text(
+        "apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata: {name: idle}\nspec: {nodes: [{name: node-1}]}\n"
+    )
+    assert main(["explain", str(file), "--out", str(tmp_path / "no")]) == 2
     assert "nothing to explain" in capsys.readouterr().err
 
 
@@ -137,3 +142,18 @@ def test_columns_are_named_as_their_actors() -> None:
     actors = ("scheduler/a/0", "scheduler/a/1", "controller/replicaset")
     names = Names([Entry(0, actor, "actor.started", {}) for actor in actors])
     assert [names.column(actor) for actor in actors] == ["replica 0", "replica 1", "controller replicaset"]
+
+
+def test_titles_of_panels_and_boxes_of_actors_do_not_overlap() -> None:
+    lines = Diagram(("a", "b"), ("scheduler default-scheduler", "API server"))
+    first = svgs.Panel(lines, "This run: voluntary-evictions-respect-budgets fails", "bad", "")
+    drawn = ET.fromstring(svgs.page("why", [first, svgs.Panel(lines, "Without the fault", "good", "")], []))
+    boxes = [
+        (float(each.get("x", "")), float(each.get("width", "")))
+        for each in drawn.iter("{http://www.w3.org/2000/svg}rect")
+        if each.get("class") == "box"
+    ]
+    assert boxes[0][0] >= 0
+    assert all(left + width < right for (left, width), (right, _) in pairwise(boxes))
+    heads = [each for each in drawn.iter("{http://www.w3.org/2000/svg}text") if "head" in each.get("class", "")]
+    assert float(heads[1].get("x", "")) - float(heads[0].get("x", "")) > 8 * len(heads[0].text or "")

@@ -7,6 +7,7 @@ runs         single runs: ``import``, ``run``, ``replay``, ``recover``, ``explai
 searches     many runs: ``explore``, ``fuzz``, ``hunt``, ``shrink``, ``sweep``, ``compare``
 demo         ``demo``: a race at once
 doctor       ``doctor``: what a machine lacks
+completion   ``completion``: scripts of shells; man pages
 bench        ``bench``: measurements
 conformance  ``conformance``: comparisons with Kubernetes
 """

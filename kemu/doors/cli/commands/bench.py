@@ -22,9 +22,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         nargs="*",
         help="first-pod, sim-pods, deployments, up-load, work, ray-pods, ray-scale, ray-start, sim-scale, idle, store, "
         "decide, racing, cliffs, changed-pod, trace, explore, explore-ray, cells, sweep-scaling, long, schedule; up "
-        "(needs the real kube-apiserver, etcd, kube-scheduler and kwok)",
+        "(needs the real kube-apiserver, etcd, kube-scheduler and kwok); scheduler-perf (needs --workload)",
     )
-    parser.add_argument("--workload", help="only this workload, of benchmarks that have several")
+    parser.add_argument(
+        "--workload",
+        help="only this workload, of benchmarks that have several; of scheduler-perf the file of a configuration, as "
+        "FILE or FILE#TEXT for those whose name contains TEXT",
+    )
     parser.add_argument("--nodes", type=_numbers, help="only these numbers of nodes, as 1000,5000,15000")
     parser.add_argument("--pods", type=parsers.count, help="so many pods")
     parser.add_argument("--schedulers", type=_numbers, help="only these numbers of schedulers that race, as 8,64")
@@ -68,6 +72,12 @@ def command(options: argparse.Namespace) -> int:
 
 def _settings(benchmark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
     """The benchmark's own, or those that the command line asks for."""
+    if benchmark.name == "scheduler-perf":
+        from kemu.lab.bench.schedulers import perf_files
+
+        if options.workload is None:
+            raise KemuError("scheduler-perf needs --workload FILE, a performance-config.yaml of scheduler_perf")
+        return [dict(each) for each in perf_files.workloads(options.workload)]
     chosen = [dict(each) for each in benchmark.settings]
     if options.workload is not None and any("workload" in each for each in chosen):
         names = dict.fromkeys(each["workload"] for each in chosen)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
 
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import bodies
 from kemu.emulated.objects import times
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.managed_fields import known_updates, managers, scales, shapes
 from kemu.emulated.objects.resources import Resource
@@ -42,7 +42,7 @@ def writer(request: api_pb2.WriteOptions, by: str, tracks_all: bool) -> Writer:
     return Writer(name, True) if name or request.user_agent else actor(by, tracks_all)
 
 
-@lru_cache(10_000)
+@text_cache(10_000)
 def actor(by: str, tracks_all: bool) -> Writer:
     """One that does not say who it is: ``by``, its name, counts as its User-Agent."""
     return Writer(managers.name_of("", by), tracks_all)

@@ -56,7 +56,7 @@ class HorizontalPodAutoscaler(controllers.Controller):
         self._settings = restored(Settings, config.get("settings", {}))
         level = config.get("events", recorders.NOTABLE)
         self.recorder = recorders.Recorder(env, self.client, NAME, "0", level)
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="horizontalpodautoscaler")
         self._histories: dict[str, rates.History] = {}
         self.labels = label_indexes.LabelledObjects()
         """Labels of all pods."""

@@ -43,7 +43,7 @@ class ResourceClaimController(controllers.Controller):
         super().__init__(env, config)
         level = config.get("events", recorders.NOTABLE)
         self._recorder = recorders.Recorder(env, self.client, "resource_claim", "0", level)
-        self._queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self._queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="resource_claim")
         self._deleted: OrderedDict[str, None] = OrderedDict()
         """UIDs of pods that are known to be gone."""
         self._pods_by_claim: dict[str, dict[str, None]] = {}

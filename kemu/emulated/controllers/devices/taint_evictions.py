@@ -38,7 +38,7 @@ class DeviceTaintEvictionController(controllers.Controller):
         super().__init__(env, config)
         level = config.get("events", recorders.NOTABLE)
         self._recorder = recorders.Recorder(env, self.client, "device-taint-eviction-controller", "0", level)
-        self._queue: workqueues.WorkQueue[PodKey] = workqueues.WorkQueue(env)
+        self._queue: workqueues.WorkQueue[PodKey] = workqueues.WorkQueue(env, name="device-taint-eviction-controller")
         self._due: dict[PodKey, Eviction] = {}
         self._evicted: OrderedDict[str, None] = OrderedDict()
         """UIDs."""

@@ -44,8 +44,12 @@ class GarbageCollector(controllers.Controller):
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self._to_delete: workqueues.WorkQueue[graphs.Node] = workqueues.WorkQueue(env)
-        self._to_orphan: workqueues.WorkQueue[graphs.Node] = workqueues.WorkQueue(env)
+        self._to_delete: workqueues.WorkQueue[graphs.Node] = workqueues.WorkQueue(
+            env, name="garbage_collector_attempt_to_delete"
+        )
+        self._to_orphan: workqueues.WorkQueue[graphs.Node] = workqueues.WorkQueue(
+            env, name="garbage_collector_attempt_to_orphan"
+        )
         self.graph = graphs.Graph(self._look, self._to_delete.add_rate_limited, self._to_orphan.add, self._complain)
         self._informers = [
             informers.Informer(self.client, row.plural, handler=self._monitor(row))

@@ -54,7 +54,7 @@ class Context:
     def __init__(self, env: Env, client: clients.Client, config: Mapping[str, Any]) -> None:
         self.env = env
         self.client = client
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, 1.0, 60.0)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, 1.0, 60.0, name="job")
         """Queue of keys of Jobs (``DefaultJobApiBackOff``, ``MaxJobApiBackOff``)."""
         self.expectations = variants.choose(Expectations, variants.active(config))(env.clock)
         self.removals = tracking.ExpectedRemovals()

@@ -29,7 +29,7 @@ class CronJobController(controllers.Controller):
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="cronjob")
         self._jobs: informers.Informer[batch_v1_pb2.Job] = informers.Informer(
             self.client,
             "jobs",

@@ -36,7 +36,9 @@ class JobController(controllers.Controller):
         super().__init__(env, config)
         self.context = contexts.Context(env, self.client, config)
         self.queue = self.context.queue
-        self._orphan_queue: workqueues.WorkQueue[tuple[str, str]] = workqueues.WorkQueue(env, 1.0, 60.0)
+        self._orphan_queue: workqueues.WorkQueue[tuple[str, str]] = workqueues.WorkQueue(
+            env, 1.0, 60.0, name="job_orphan_pod"
+        )
         """Pods, and selectors of pods, whose finalizers that will not be removed otherwise."""
         self._orphan_selectors: dict[str, tuple[str, selectors.LabelSelector]] = {}
         """By UID of the Job that is gone or has ended: its namespace and selector."""

@@ -25,7 +25,7 @@ class TtlAfterFinishedController(controllers.Controller):
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="ttl_jobs_to_delete")
         self._jobs: informers.Informer[batch_v1_pb2.Job] = informers.Informer(
             self.client, "jobs", handler=informers.Callbacks(self._job_changed, lambda old, new: self._job_changed(new))
         )

@@ -26,7 +26,7 @@ class RoleAggregation(controllers.Controller):
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="ClusterRoleAggregator")
         self._roles: informers.Informer[rbac_v1_pb2.ClusterRole] = informers.Informer(
             self.client,
             "clusterroles",

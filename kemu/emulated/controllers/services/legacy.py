@@ -30,6 +30,7 @@ class EndpointsController(members.ServiceController):
     """Factory: ``kemu.emulated.controllers.services.legacy:EndpointsController``."""
 
     component: ClassVar[str] = "endpoint-controller"
+    queue_name: ClassVar[str] = "endpoint"
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         settings = restored(members.Settings, config.get("settings", {}))

@@ -45,7 +45,7 @@ class ServiceLoadBalancers(controllers.Controller):
             raise ValueError(f"addresses: {error}") from None
         level = config.get("events", recorders.NOTABLE)
         self._recorder = recorders.Recorder(env, self.client, "service-controller", "0", level)
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, MIN_RETRY_S, MAX_RETRY_S)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, MIN_RETRY_S, MAX_RETRY_S, name="service")
         self._given: dict[str, str] = {}
         """Addresses by the UID of the Service."""
         self._services: informers.Informer[core_v1_pb2.Service] = informers.Informer(

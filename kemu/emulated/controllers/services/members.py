@@ -32,6 +32,8 @@ class ServiceController(controllers.Controller):
 
     component: ClassVar[str]
     """As its events call it."""
+    queue_name: ClassVar[str]
+    """As metrics call its work queue."""
     retry_s: ClassVar[float] = 0.005
     """Before it tries a Service again for the first time."""
 
@@ -40,7 +42,9 @@ class ServiceController(controllers.Controller):
         self.recorder = recorders.Recorder(
             env, self.client, self.component, "0", config.get("events", recorders.NOTABLE)
         )
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, base_delay_s=self.retry_s)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(
+            env, base_delay_s=self.retry_s, name=self.queue_name
+        )
         self.batch_s = batch_ns / SECOND_NS
         self.services: informers.Informer[core_v1_pb2.Service] = informers.Informer(
             self.client,

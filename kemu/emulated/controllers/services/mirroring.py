@@ -51,7 +51,9 @@ class EndpointSliceMirroring(controllers.Controller):
         self._batch_s = settings.mirroring_endpointslice_updates_batch_period_ns / SECOND_NS
         level = config.get("events", recorders.NOTABLE)
         self._recorder = recorders.Recorder(env, self.client, "endpoint-slice-mirroring-controller", "0", level)
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, endpoints.RETRY_S, MAX_DELAY_S)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(
+            env, endpoints.RETRY_S, MAX_DELAY_S, name="endpoint_slice_mirroring"
+        )
         self._slices = trackers.ManagedSlices(self.client, NAME, self._slices_changed)
         self._endpoints: informers.Informer[core_v1_pb2.Endpoints] = informers.Informer(
             self.client,

@@ -43,6 +43,7 @@ class EndpointSliceController(members.ServiceController):
     """Factory: ``kemu.emulated.controllers.services.slices:EndpointSliceController``."""
 
     component: ClassVar[str] = "endpoint-slice-controller"
+    queue_name: ClassVar[str] = "endpoint_slice"
     retry_s: ClassVar[float] = endpoints.RETRY_S
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:

@@ -24,7 +24,7 @@ class EphemeralVolumeController(controllers.Controller):
         super().__init__(env, config)
         level = config.get("events", recorders.NOTABLE)
         self._recorder = recorders.Recorder(env, self.client, "ephemeral_volume", "0", level)
-        self._queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self._queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="ephemeral_volume")
         self._pods: informers.Informer[core_v1_pb2.Pod] = informers.Informer(
             self.client, "pods", handler=informers.Callbacks(self._pod_came)
         )

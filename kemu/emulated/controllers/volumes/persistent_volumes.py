@@ -48,8 +48,8 @@ class PersistentVolumeController(controllers.Controller):
         super().__init__(env, config)
         level = config.get("events", recorders.NOTABLE)
         self._recorder = recorders.Recorder(env, self.client, "persistentvolume-controller", "0", level)
-        self._claim_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
-        self._volume_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self._claim_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="claims")
+        self._volume_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="volumes")
         self._claims_seen = self._informer("persistentvolumeclaims", self._claim_queue)
         self._volumes_seen = self._informer("persistentvolumes", self._volume_queue)
         self._classes: informers.Informer[storage_v1_pb2.StorageClass] = informers.Informer(

@@ -24,11 +24,11 @@ class VolumeProtection(controllers.Controller):
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self._claim_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
-        self._volume_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self._claim_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="pvcprotection")
+        self._volume_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="pvprotection")
         self._claims = self._informer("persistentvolumeclaims", self._claim_queue)
         self._volumes = self._informer("persistentvolumes", self._volume_queue)
-        self._attributes_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self._attributes_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="vacprotection")
         self._attributes: informers.Informer[Any] | None = None
         """Classes of attributes; None: there are none."""
         if config.get("attributes"):

@@ -58,7 +58,7 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name=self.kind.lower())
         self.owners: informers.Informer[W] = informers.Informer(
             self.client,
             self.resource,

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.conversion import descriptors, json_writers
 from kemu.emulated.objects.managed_fields import schemas
 from kemu.emulated.objects.resources import Resource
@@ -212,7 +213,7 @@ def _map_text(value: Mapping[str, Any], convert: Callable[[Any], Any] | None) ->
     return f"{{{','.join(pairs)}}}"
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def _fields_text(raw: bytes) -> str:
     """The fields of an entry; the same for very many objects."""
     return _encode(json_writers.PLAIN[_FIELDS_TYPE](meta_v1_pb2.FieldsV1(Raw=raw)))

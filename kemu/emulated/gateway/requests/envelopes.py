@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
+from kemu.emulated.objects.caches import text_cache
 from kemu.errors import BadRequest
 
 MAGIC = b"k8s\x00"
@@ -16,7 +17,7 @@ def pack(api_version: str, kind: str, message: bytes) -> bytes:
     return b"".join((_begin(api_version, kind), _head(2, len(message)), message, b"\x1a\x00\x22\x00"))
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def _begin(api_version: str, kind: str) -> bytes:
     """Up to the message."""
     types = field(1, api_version.encode()) + field(2, kind.encode())
@@ -38,7 +39,7 @@ def unpack(data: bytes) -> tuple[str, str, bytes]:
     return *_names(types), message
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def _names(types: bytes) -> tuple[str, str]:
     """API version and kind. Raises :class:`kemu.errors.BadRequest`."""
     names = {1: "", 2: ""}

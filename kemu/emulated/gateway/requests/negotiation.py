@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.validation import causes
 from kemu.errors import BadRequest, NotAcceptable
 
@@ -37,7 +37,7 @@ class Clause(NamedTuple):
     parameters: dict[str, str]
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def negotiate(accept: str) -> Form:
     """The first clause that can be served. Raises :class:`kemu.errors.NotAcceptable`."""
     if not accept:

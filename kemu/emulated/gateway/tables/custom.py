@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from kemu.emulated.gateway.tables import texts
 from kemu.emulated.objects import json_paths, times
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.plain import Json
@@ -59,7 +59,7 @@ def cells(row: CustomResource, obj: CustomObject, now_ns: int) -> dict[str, Any]
     return {"cells": [obj.metadata.name, *(_cell(column, manifest, now_ns) for column in _columns(row))]}
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def _path(text: str) -> json_paths.JsonPath | None:
     try:
         return json_paths.parse(text)

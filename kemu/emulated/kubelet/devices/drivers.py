@@ -1,9 +1,10 @@
 """The DRA drivers of one node: they publish its devices in ResourceSlices, and prepare claims in their time.
 
-The pool of a driver is called after the node. A slice holds as many devices as the API allows; whatever changes in the
-pool raises its generation. Mirrors ``k8s.io/dynamic-resource-allocation/resourceslice``, but that a slice that somebody
-else deletes comes back only with the next change of the pool, or with the next start of the kubelet. That one deletes
-the slices of its node when it starts, as no driver has registered then (``pkg/kubelet/cm/dra/plugin``).
+The pool of a driver is called after the node, unless stated. A slice holds as many devices as the API allows; whatever
+changes in the pool raises its generation. Mirrors ``k8s.io/dynamic-resource-allocation/resourceslice``, but that a
+slice that somebody else deletes comes back only with the next change of the pool, or with the next start of the
+kubelet. That one deletes the slices of its node when it starts, as no driver has registered then
+(``pkg/kubelet/cm/dra/plugin``).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kemu import errors
@@ -20,30 +22,50 @@ from kemu.emulated.objects import meta
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import core_v1_pb2
-from kemu.messages.k8s.resource_v1_pb2 import Device, DeviceAttribute, DeviceTaint, ResourceSlice
+from kemu.messages.k8s.resource_v1_pb2 import CounterSet, Device, DeviceAttribute, DeviceTaint, ResourceSlice
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
 from kemu.runtime.faults.handlers import Assignment, End
 from kemu.runtime.runlog.events import SlicePublished
 
-MOST_IN_SLICE, MOST_WITH_TAINTS = 128, 64
-"""``ResourceSliceMaxDevices`` and ``ResourceSliceMaxDevicesWithAdvancedFeatures``."""
+MOST_IN_SLICE, MOST_WITH_TAINTS, MOST_COUNTERS = 128, 64, 8
+"""``ResourceSliceMaxDevices``, ``ResourceSliceMaxDevicesWithAdvancedFeatures`` and ``ResourceSliceMaxCounterSets``."""
 LATE, VANISH, FAIL = "lateSlices", "devicesVanish", "prepareFails"
 """Faults that drivers carry out."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Of a pool, in one slice: devices, or counters."""
+
+    devices: Sequence[Device] = ()
+    counters: Sequence[CounterSet] = ()
+
+
+class Pool:
+    """What one driver publishes under one name."""
+
+    def __init__(self, name: str, groups: Sequence[Devices]) -> None:
+        self.name = name
+        self.devices = [device for group in groups for device in devices_of(group)]
+        self.counters = [counters for group in groups for counters in counters_of(group)]
+        self.generation = 0
+        self.published: list[ResourceSlice] = []
 
 
 class Driver:
     """One driver on the node."""
 
-    def __init__(self, name: str, groups: Sequence[Devices]) -> None:
+    def __init__(self, name: str, node: str, groups: Sequence[Devices]) -> None:
         self.name = name
-        self.devices = [device for group in groups for device in devices_of(group)]
+        pools: dict[str, list[Devices]] = {}
+        for group in groups:
+            pools.setdefault(group.pool or node, []).append(group)
+        self.pools = [Pool(called, found) for called, found in pools.items()]
         first = groups[0]
         self.publish = distributions.parse(first.publish)
         self.prepare = distributions.parse(first.prepare)
         self.unprepare = distributions.parse(first.unprepare)
-        self.generation = 0
-        self.published: list[ResourceSlice] = []
 
 
 class Drivers:
@@ -58,7 +80,7 @@ class Drivers:
         for one in stated:
             group = restored(Devices, one)
             groups.setdefault(group.driver, []).append(group)
-        self.by_name = {name: Driver(name, found) for name, found in groups.items()}
+        self.by_name = {name: Driver(name, node, found) for name, found in groups.items()}
         self._owner: core_v1_pb2.Node | None = None
         self._late: dict[str, Assignment] = {}
         self._vanished: dict[str, Assignment] = {}
@@ -88,25 +110,34 @@ class Drivers:
         await self._publish(driver)
 
     async def _publish(self, driver: Driver) -> None:
-        """Bring the slices of the pool up to date."""
+        """Bring the slices of its pools up to date."""
         async with self._turn:
-            devices = [device for device in driver.devices if not self._has_vanished(device.name)]
-            limit = MOST_WITH_TAINTS if any(device.taints for device in devices) else MOST_IN_SLICE
-            parts = [devices[start : start + limit] for start in range(0, len(devices), limit)]
-            driver.generation += 1
-            old, driver.published = driver.published, []
-            for index, part in enumerate(parts):
-                wanted = self._slice(driver, index, part, len(parts))
-                known = old[index] if index < len(old) else None
-                driver.published.append(await self._write(wanted, known))
-            for known in old[len(parts) :]:
-                await self._remove(known)
-            event = SlicePublished(
-                node=self._node, driver=driver.name, generation=driver.generation, devices=len(devices)
-            )
-            self._env.log(event)
+            for pool in driver.pools:
+                await self._publish_pool(driver, pool)
 
-    def _slice(self, driver: Driver, index: int, devices: Sequence[Device], count: int) -> ResourceSlice:
+    async def _publish_pool(self, driver: Driver, pool: Pool) -> None:
+        devices = [device for device in pool.devices if not self._has_vanished(device.name)]
+        is_advanced = any(device.taints or device.consumesCounters for device in devices)
+        limit = MOST_WITH_TAINTS if is_advanced else MOST_IN_SLICE
+        parts = [
+            *(
+                _Part(counters=pool.counters[at : at + MOST_COUNTERS])
+                for at in range(0, len(pool.counters), MOST_COUNTERS)
+            ),
+            *(_Part(devices=devices[at : at + limit]) for at in range(0, len(devices), limit)),
+        ]
+        pool.generation += 1
+        old, pool.published = pool.published, []
+        for index, part in enumerate(parts):
+            wanted = self._slice(driver, pool, index, part, len(parts))
+            known = old[index] if index < len(old) else None
+            pool.published.append(await self._write(wanted, known))
+        for known in old[len(parts) :]:
+            await self._remove(known)
+        event = SlicePublished(node=self._node, driver=driver.name, generation=pool.generation, devices=len(devices))
+        self._env.log(event)
+
+    def _slice(self, driver: Driver, of: Pool, index: int, part: _Part, count: int) -> ResourceSlice:
         found = ResourceSlice()
         assert self._owner is not None
         found.metadata.generateName = f"{index:0{len(f'{count - 1:x}')}x}-{driver.name}-{self._node}-"
@@ -115,8 +146,9 @@ class Drivers:
         found.metadata.ownerReferences.append(reference)
         found.spec.driver, found.spec.nodeName = driver.name, self._node
         pool = found.spec.pool
-        pool.name, pool.generation, pool.resourceSliceCount = self._node, driver.generation, count
-        found.spec.devices.extend(devices)
+        pool.name, pool.generation, pool.resourceSliceCount = of.name, of.generation, count
+        found.spec.devices.extend(part.devices)
+        found.spec.sharedCounters.extend(part.counters)
         return found
 
     async def _write(self, wanted: ResourceSlice, known: ResourceSlice | None) -> ResourceSlice:
@@ -184,17 +216,21 @@ class Drivers:
 
     def _changed(self) -> None:
         for driver in self.by_name.values():
-            if driver.generation:
+            if any(pool.generation for pool in driver.pools):
                 self._env.spawn(self._publish(driver), f"slices of {driver.name}")
 
 
 def devices_of(group: Devices) -> list[Device]:
-    """Raises ValueError for an attribute that is none, ConversionError for a taint that is none."""
+    """Raises ValueError for an attribute that is none, ConversionError for a taint or a device that is none."""
+    if group.count is None:
+        return [convert.from_json(Device, one) for one in group.devices]
     template = Device()
     for name, value in group.attributes.items():
         template.attributes[name].CopyFrom(_attribute(name, value))
     for name, amount in group.capacity.items():
         template.capacity[name].value.string = amount
+    if group.shared:
+        template.allowMultipleAllocations = True
     for taint in group.taints:
         template.taints.append(convert.from_json(DeviceTaint, taint))
     found = []
@@ -204,6 +240,11 @@ def devices_of(group: Devices) -> list[Device]:
         device.name = f"{group.prefix}-{number}"
         found.append(device)
     return found
+
+
+def counters_of(group: Devices) -> list[CounterSet]:
+    """Raises ConversionError for what is none."""
+    return [convert.from_json(CounterSet, one) for one in group.shared_counters]
 
 
 def _attribute(name: str, value: object) -> DeviceAttribute:

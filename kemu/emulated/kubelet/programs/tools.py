@@ -348,6 +348,7 @@ TIMED: dict[str, Callable[[Shell, Sequence[str]], Steps]] = {
     "busybox": _busybox,
     "xargs": _xargs,
 }
+# good first: another command that images often call in probes or loops: cut, tr, sed -n p, uniq, id
 TOOLS: dict[str, Tool] = {
     "true": _true, ":": _true, "sync": _true, "chmod": _true, "chown": _true, "ulimit": _true, "umask": _true,
     "stty": _true, "false": _false, "exit": _exit, "echo": text_tools.echo, "printf": text_tools.printf,

@@ -75,7 +75,7 @@ class EphemeralContainers:
         here, policy, events = self._pulls.images.is_here(container.image), container.pull_policy, self._events
         if here and policy != pulls.ALWAYS:
             if events is not None:
-                events.present(worker, container)
+                events.present(worker, container, container.image)
             self._run(worker, container)
         elif policy == pulls.NEVER:
             self._wait(worker, container, pulls.NEVER_PULLED, pulls.never_pulled_message(container.image))
@@ -83,7 +83,7 @@ class EphemeralContainers:
             error = lives.pull_error(worker.pod, container)
             container.state, begun_ns = PULLING, self._clock.now_ns()
             if events is not None:
-                events.pulling(worker, container)
+                events.pulling(worker, container, container.image)
             pull = self._pulls.pull(
                 container.image, bool(error), lambda: self._pulled(worker, container, error, begun_ns)
             )
@@ -99,11 +99,12 @@ class EphemeralContainers:
         if not error:
             if events is not None:
                 image, took_ns = self._pulls.images.get(container.image), self._clock.now_ns() - begun_ns
-                events.pulled(worker, container, took_ns, image.size_bytes or 0 if image is not None else 0)
+                size_bytes = image.size_bytes or 0 if image is not None else 0
+                events.pulled(worker, container, took_ns, size_bytes, container.image)
             self._run(worker, container)
             return
         if events is not None:
-            events.not_pulled(worker, container, error)
+            events.not_pulled(worker, container, error, container.image)
         self._wait(worker, container, pulls.PULL_FAILED, error)
         delay_ns = min(RETRY_NS << min(container.pulls_failed, 16), LONGEST_RETRY_NS)
         container.pulls_failed += 1

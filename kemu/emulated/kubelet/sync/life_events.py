@@ -19,29 +19,35 @@ class LifeEvents:
     def __init__(self, recorder: recorders.Recorder) -> None:
         self._recorder = recorder
 
-    def present(self, worker: Worker, container: Container) -> None:
+    # Without a container: of the image of a volume.
+
+    def present(self, worker: Worker, container: Container | None, image: str) -> None:
         """Its image needs no pull."""
-        note = f'Container image "{container.image}" already present on machine and can be accessed by the pod'
+        note = f'Container image "{image}" already present on machine and can be accessed by the pod'
         self._tell(worker, container, "Pulled", note)
 
-    def pulling(self, worker: Worker, container: Container) -> None:
-        self._tell(worker, container, "Pulling", f'Pulling image "{container.image}"')
+    def pulling(self, worker: Worker, container: Container | None, image: str) -> None:
+        self._tell(worker, container, "Pulling", f'Pulling image "{image}"')
 
-    def pulled(self, worker: Worker, container: Container, took_ns: int, size_bytes: int) -> None:
+    def pulled(self, worker: Worker, container: Container | None, took_ns: int, size_bytes: int, image: str) -> None:
         took = _duration(took_ns)
-        note = f'Successfully pulled image "{container.image}" in {took} ({took} including waiting).'
+        note = f'Successfully pulled image "{image}" in {took} ({took} including waiting).'
         self._tell(worker, container, "Pulled", f"{note} Image size: {size_bytes} bytes.")
 
-    def not_pulled(self, worker: Worker, container: Container, error: str) -> None:
-        note = f'Failed to pull image "{container.image}": {error}'
-        self._tell(worker, container, "Failed", note, recorders.WARNING)
-        self._tell(worker, container, "Failed", f"Error: {pulls.PULL_FAILED}", recorders.WARNING)
+    def not_pulled(
+        self, worker: Worker, container: Container | None, error: str, image: str, *, of_volume: bool = False
+    ) -> None:
+        """``container``: that needs it; None: none does."""
+        note = f'Failed to pull image "{image}": {error}'
+        self._tell(worker, None if of_volume else container, "Failed", note, recorders.WARNING)
+        if container is not None:
+            self._tell(worker, container, "Failed", f"Error: {pulls.PULL_FAILED}", recorders.WARNING)
 
     def not_configured(self, worker: Worker, container: Container, error: str) -> None:
         self._tell(worker, container, "Failed", f"Error: {error}", recorders.WARNING)
 
-    def waits_to_pull(self, worker: Worker, container: Container) -> None:
-        self._tell(worker, container, "BackOff", f'Back-off pulling image "{container.image}"')
+    def waits_to_pull(self, worker: Worker, container: Container | None, image: str) -> None:
+        self._tell(worker, container, "BackOff", f'Back-off pulling image "{image}"')
 
     def created(self, worker: Worker, container: Container) -> None:
         self._tell(worker, container, "Created", "Container created")
@@ -58,9 +64,13 @@ class LifeEvents:
         note = f"Back-off restarting failed container {container.name} in pod {pod}"
         self._tell(worker, container, "BackOff", note, recorders.WARNING)
 
-    def _tell(self, worker: Worker, container: Container, reason: str, note: str, kind: str = recorders.NORMAL) -> None:
-        place = _PLACES.get(container.kind, "initContainers")
-        path = f"spec.{place}{{{container.name}}}"
+    def _tell(
+        self, worker: Worker, container: Container | None, reason: str, note: str, kind: str = recorders.NORMAL
+    ) -> None:
+        path = ""
+        if container is not None:
+            place = _PLACES.get(container.kind, "initContainers")
+            path = f"spec.{place}{{{container.name}}}"
         self._recorder.event(worker.pod, kind, reason, reason, note, routine=True, field_path=path)
 
 

@@ -25,7 +25,15 @@ from kemu.emulated.kubelet.probes import probers
 from kemu.emulated.kubelet.programs import residents
 from kemu.emulated.kubelet.resizes import allocations, resources
 from kemu.emulated.kubelet.settings import kubelet_configurations
-from kemu.emulated.kubelet.sync import adoptions, ephemeral, life_events, starts, status_managers, terminations
+from kemu.emulated.kubelet.sync import (
+    adoptions,
+    ephemeral,
+    image_volumes,
+    life_events,
+    starts,
+    status_managers,
+    terminations,
+)
 from kemu.emulated.kubelet.volumes import managers, references
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
@@ -314,7 +322,11 @@ class PodWorkers:
 
     def images_in_use(self) -> list[str]:
         """Images in use of containers that run, or have ended and are not removed yet."""
-        return [one.image for worker in self.by_uid.values() for one in worker.containers if one.created_ns is not None]
+        found = []
+        for worker in self.by_uid.values():
+            created = [one for one in worker.containers if one.created_ns is not None]
+            found += [*(one.image for one in created), *sorted(image_volumes.mounted(worker.pod, created))]
+        return found
 
     def forget_ended(self) -> None:
         """Containers of pods that have ended are removed."""

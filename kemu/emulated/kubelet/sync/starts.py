@@ -32,6 +32,7 @@ from kemu.emulated.kubelet.pods.containers import (
 from kemu.emulated.kubelet.pods.workers import ACTIVE, STOPPING, Worker
 from kemu.emulated.kubelet.programs.residents import Answer, Programs
 from kemu.emulated.kubelet.settings import kubelet_configurations
+from kemu.emulated.kubelet.sync import image_volumes
 from kemu.emulated.kubelet.sync.life_events import LifeEvents
 from kemu.emulated.kubelet.volumes import references
 from kemu.emulated.objects.pods import pod_phases
@@ -136,8 +137,8 @@ class Starts:
         """What has to be there; None: all is."""
         self.contents: references.Contents | None = None
         """What programs read of objects; None: nothing."""
-        self._wanting: dict[Container, Worker] = {}
-        """Containers with the policy Never that wait until another pod has pulled their image."""
+        self._wanting: dict[Container, tuple[Worker, str]] = {}
+        """Containers that wait until another pod has pulled this image, which they may not."""
         puller.on_pulled = self._image_has_come
 
     def begin(self, worker: Worker) -> None:
@@ -197,16 +198,48 @@ class Starts:
     # --- images ------------------------------------------------------------------------------------------------------
 
     def _fetch(self, worker: Worker, container: Container) -> None:
-        """The container may start as soon as its image is there."""
+        """The container may start as soon as the images of the pod's volumes, and its own, are there."""
+        volumes = image_volumes.of(worker.pod)
+        if not volumes:
+            self._fetch_own(worker, container)
+            return
+
+        def done(waited: bool) -> None:
+            self._fetch_own(worker, container)
+            if waited:
+                self.go_on(worker)
+
+        def failed(image: str, error: str) -> None:
+            if error:
+                self._not_pulled(worker, container, image, error, of_volume=True)
+            else:
+                self._unpulled(worker, container, pulls.NEVER_PULLED, pulls.never_pulled_message(image))
+                self._wanting[container] = worker, image
+            self.go_on(worker)
+
+        fetch = image_volumes.Fetch(
+            worker,
+            container,
+            done,
+            failed,
+            puller=self._pulls,
+            events=self.events,
+            names=self.names,
+            log=self._host.log,
+            now_ns=self._clock.now_ns,
+        )
+        fetch.go_on(volumes)
+
+    def _fetch_own(self, worker: Worker, container: Container) -> None:
         image, policy = container.image, container.pull_policy
         here = self._images.is_here(image)
         if here and policy != pulls.ALWAYS:
             if self.events is not None:
-                self.events.present(worker, container)
+                self.events.present(worker, container, image)
             self._launch(worker, container)
         elif policy == pulls.NEVER:
             self._unpulled(worker, container, pulls.NEVER_PULLED, pulls.never_pulled_message(image))
-            self._wanting[container] = worker
+            self._wanting[container] = worker, image
         else:
             error = lives.pull_error(worker.pod, container)
             if not error and self.names is not None:
@@ -214,7 +247,7 @@ class Starts:
             worker.busy = container
             container.state = PULLING
             if self.events is not None:
-                self.events.pulling(worker, container)
+                self.events.pulling(worker, container, image)
             begun_ns = worker.begun_ns if not worker.has_sandbox else self._clock.now_ns()
             worker.pull = self._pulls.pull(image, bool(error), lambda: self._pulled(worker, container, error, begun_ns))
             if worker.pull is None:
@@ -236,28 +269,42 @@ class Starts:
         if not error:
             if self.events is not None:
                 image, took_ns = self._images.get(container.image), max(0, self._clock.now_ns() - begun_ns)
-                self.events.pulled(worker, container, took_ns, image.size_bytes or 0 if image is not None else 0)
+                size_bytes = image.size_bytes or 0 if image is not None else 0
+                self.events.pulled(worker, container, took_ns, size_bytes, container.image)
             self._env.step("after-pull")
             container.pulls_failed = 0
             self._launch(worker, container)
             return
+        self._not_pulled(worker, container, container.image, error)
+
+    def _not_pulled(
+        self, worker: Worker, container: Container, image: str, error: str, *, of_volume: bool = False
+    ) -> None:
+        """An image that the container needs cannot be pulled; it is tried again later."""
         delay_s = min(FIRST_BACKOFF_S * 2.0 ** min(container.pulls_failed, 64), LONGEST_PULL_BACKOFF_S)
         container.pulls_failed += 1
-        event = ImagePullFailed(
-            **worker.named, container=container.name, image=container.image, message=error, delay_s=delay_s
-        )
+        event = ImagePullFailed(**worker.named, container=container.name, image=image, message=error, delay_s=delay_s)
         self._host.log(event)
         if self.events is not None:
-            self.events.not_pulled(worker, container, error)
+            self.events.not_pulled(worker, container, error, image, of_volume=of_volume)
         self._unpulled(worker, container, pulls.PULL_FAILED, error)
-        message = pulls.backing_off_message(container.image, error)
+        message = pulls.backing_off_message(image, error)
         retry_ns = self._clock.now_ns() + int(delay_s * SECOND_NS)
-        self._at(container, self._clock.now_ns() + RELIST_NS, self._waits_to_pull, worker, container, message, retry_ns)
+        self._at(
+            container,
+            self._clock.now_ns() + RELIST_NS,
+            self._waits_to_pull,
+            worker,
+            container,
+            image,
+            message,
+            retry_ns,
+        )
 
-    def _waits_to_pull(self, worker: Worker, container: Container, message: str, retry_ns: int) -> None:
+    def _waits_to_pull(self, worker: Worker, container: Container, image: str, message: str, retry_ns: int) -> None:
         container.waiting, container.message = pulls.PULL_BACKING_OFF, message
         if self.events is not None:
-            self.events.waits_to_pull(worker, container)
+            self.events.waits_to_pull(worker, container if image == container.image else None, image)
         self._at(container, retry_ns, self._again, worker, container)
         self._host.report(worker)
 
@@ -267,8 +314,8 @@ class Starts:
         self._host.report(worker)
 
     def _image_has_come(self, image: str) -> None:
-        for container in [one for one in self._wanting if one.image == image]:
-            worker = self._wanting.pop(container)
+        for container in [one for one, (_, wanted) in self._wanting.items() if wanted == image]:
+            worker, _ = self._wanting.pop(container)
             self._at(container, self._clock.now_ns(), self._again, worker, container)
 
     def _again(self, worker: Worker, container: Container) -> None:

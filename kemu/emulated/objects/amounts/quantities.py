@@ -13,7 +13,9 @@ from __future__ import annotations
 import enum
 import re
 from dataclasses import dataclass
-from functools import lru_cache, total_ordering
+from functools import total_ordering
+
+from kemu.emulated.objects.caches import text_cache
 
 NANO = 1_000_000_000
 MAX_VALUE = 2**63 - 1
@@ -102,7 +104,7 @@ class Quantity:
 ZERO = Quantity(0)
 
 
-@lru_cache(_CACHE_SIZE)
+@text_cache(_CACHE_SIZE)
 def parse(text: str) -> Quantity:
     """Read a quantity. Raises ValueError with a text that says what is wrong with it."""
     match = _NUMBER.fullmatch(text) if len(text) <= _MAX_LENGTH else None
@@ -178,13 +180,13 @@ def _what_is_wrong(text: str) -> str:
     return f"quantities must be a number and an optional suffix ({_SUFFIX_HINT}): {text!r}"
 
 
-@lru_cache(_CACHE_SIZE)
+@text_cache(_CACHE_SIZE)
 def value(text: str) -> int:
     """Whole units of a quantity's text, rounded up. Raises ValueError."""
     return parse(text).value
 
 
-@lru_cache(_CACHE_SIZE)
+@text_cache(_CACHE_SIZE)
 def milli(text: str) -> int:
     """Thousandths of a quantity's text, rounded up: cpu in millicores. Raises ValueError."""
     return parse(text).milli

@@ -10,11 +10,11 @@ text raises ValueError; the API server refuses such objects (:mod:`kemu.emulated
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.caches import text_cache
 from kemu.messages.k8s import core_v1_pb2
 
 CPU = "cpu"
@@ -40,7 +40,7 @@ def is_native(name: str) -> bool:
     return "/" not in name or "kubernetes.io/" in name
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def is_extended(name: str) -> bool:
     """Whether it is an extended resource such as ``nvidia.com/gpu``, counted in whole numbers and never overcommitted
     (``IsExtendedResourceName`` of ``pkg/apis/core/v1/helper``)."""
@@ -283,7 +283,7 @@ def _nanos(amounts: Quantities) -> dict[str, int]:
     return {name: _nano(quantity.string) for name, quantity in amounts.items()}
 
 
-@lru_cache(65_536)
+@text_cache(65_536)
 def _nano(text: str) -> int:
     return quantities.parse(text).nano
 

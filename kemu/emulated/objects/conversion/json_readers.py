@@ -7,7 +7,6 @@ place in the data.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -192,7 +191,7 @@ def _read_bytes(value: Json) -> bytes:
         raise ValueError(f"must be a string of base64, not {kind_of(value)}")
     try:
         return base64.b64decode(value, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # of binascii, and where there is more than ASCII
         raise ValueError(f"must be base64: {error}") from None
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from kemu.emulated.objects.amounts import pod_totals, qos, quantities, requests
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.defaulting import storage
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
@@ -20,7 +20,7 @@ def default_pod(pod: core_v1_pb2.Pod) -> None:
     spec.ParseFromString(_filled_in(spec.SerializeToString(deterministic=True)))
 
 
-@lru_cache(1024)
+@text_cache(1024)
 def _filled_in(spec_bytes: bytes) -> bytes:
     """The spec of a pod with its defaults. Cached, because most pods are copies of one spec."""
     pod = core_v1_pb2.Pod()
@@ -102,7 +102,7 @@ def _default_container(container: core_v1_pb2.Container | core_v1_pb2.EphemeralC
                 _default_http_get(getattr(container.lifecycle, name))
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def _pull_policy(image: str) -> str:
     """``Always`` for an image of tag ``latest`` or without tag and digest, else ``IfNotPresent``."""
     if not image:
@@ -202,7 +202,7 @@ def round_up(amounts: Mapping[str, meta_v1_pb2.Quantity]) -> None:
             amounts[name].string = rounded
 
 
-@lru_cache(65_536)
+@text_cache(65_536)
 def _milli_text(text: str) -> str:
     """The text itself where it has no part below a thousandth."""
     try:

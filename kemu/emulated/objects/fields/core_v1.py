@@ -77,7 +77,7 @@ PODS: dict[str, Sort] = {
     **message("Volume", acts="name", parts="volumeSource"),
     **message(
         "VolumeSource",
-        acts="emptyDir persistentVolumeClaim ephemeral",
+        acts="emptyDir persistentVolumeClaim ephemeral image",
         harmless={Reason.CONTENT: "hostPath nfs secret configMap downwardAPI projected csi"},
         notes=dict.fromkeys(
             ("gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "iscsi", "rbd"),
@@ -87,7 +87,6 @@ PODS: dict[str, Sort] = {
             "glusterfs flexVolume cinder cephfs flocker fc azureFile vsphereVolume quobyte photonPersistentDisk "
             "portworxVolume scaleIO storageos": NO_OLD_VOLUMES,
             "gitRepo": "the kubelet of Kubernetes 1.36 no longer mounts it",
-            "image": "kemu pulls images for containers only",
         },
     ),
     **message(

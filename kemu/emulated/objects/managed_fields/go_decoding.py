@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -146,7 +145,7 @@ def _base64_problem(text: str) -> str | None:
     try:
         base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
         return None
-    except binascii.Error:
+    except ValueError:  # of binascii, and where there is more than ASCII
         at = next((index for index, letter in enumerate(text) if not re.match(r"[A-Za-z0-9+/]", letter)), len(text))
         if at == len(text) or text[at] == "=":
             at = at - at % 4 if at == len(text) else at

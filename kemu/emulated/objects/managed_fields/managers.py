@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from kemu import errors
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.managed_fields import entries, fieldsets, resets, schemas, updaters, values
 from kemu.emulated.objects.managed_fields.entries import APPLY, UPDATE, Entry, Times
 from kemu.emulated.objects.managed_fields.fieldsets import FieldSet, Path
@@ -47,7 +48,7 @@ _STRIPPED = fieldsets.of(
 """What no manager may own (``stripMetaManager``)."""
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def name_of(field_manager: str, user_agent: str) -> str:
     """Who writes, by the options of a request: a manager that it names, or the client (``managerOrUserAgent``)."""
     if field_manager:
@@ -211,7 +212,7 @@ class FieldManager:
             # What the object has already belongs to its maker (skipNonAppliedManager).
             managed, when = self._updated(self._empty(), live, managed, when, BEFORE_FIRST_APPLY, now)
         by = Identity(manager or UNKNOWN, APPLY, "", self.subresource)
-        if "managedFields" in (config.get("metadata") or {}):
+        if "managedFields" in _metadata(config):
             raise errors.BadRequest("metadata.managedFields must be nil")
         try:
             values.check(self._resolved(), config)
@@ -263,9 +264,16 @@ class FieldManager:
 
 def describe(manifest: Mapping[str, Any]) -> str:
     """Which object it is, as errors say it (``objectGVKNN``)."""
-    metadata = manifest.get("metadata") or {}
+    metadata = _metadata(manifest)
+    named = (metadata.get(key, "") for key in ("namespace", "name"))
     what = _kind_text(manifest.get("apiVersion", ""), manifest.get("kind", ""))
-    return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {what}"
+    return f"{'/'.join(one if isinstance(one, str) else '' for one in named)}; {what}"
+
+
+def _metadata(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of an object that nobody has checked: nothing where it is no mapping, as of Go's ``Unstructured``."""
+    found = manifest.get("metadata")
+    return found if isinstance(found, dict) else {}
 
 
 def entries_of(manifest: Mapping[str, Any]) -> list[Entry]:

@@ -14,6 +14,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.templates import types
@@ -90,7 +91,7 @@ def _quantity(value: meta_v1_pb2.Quantity) -> str:
     return _quantity_text("" if value is None else value.string)
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def _quantity_text(given: str) -> str:
     """``ParseQuantity`` of what the API server stores: which fields hold the number depends on how it is written."""
     if not given:

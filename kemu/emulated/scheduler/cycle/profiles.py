@@ -41,6 +41,7 @@ from kemu.emulated.scheduler.framework.interfaces import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    VictimOrderPlugin,
 )
 from kemu.emulated.scheduler.framework.registries import Factory, Registry
 from kemu.emulated.scheduler.framework.results import PostFilterResult
@@ -85,6 +86,7 @@ class Profile:
         """``filter_failure``: a place, and the error of the filter there on nodes that passed the filters before it."""
         self.plugins.update((plugin.name, plugin) for plugin in last_filters)
         self.post_filters: list[PostFilterPlugin] = resolved.at("postFilter", PostFilterPlugin)
+        self._order_victims(resolved, configuration.path)
         scorers, self.score_failure = _scorers(resolved)
         """``score_failure``: the error of scoring, if it always fails."""
         if sum(resolved.weights.get(name, 1) for name in resolved.made) > _MAX_TOTAL_SCORE // MAX_SCORE:
@@ -118,11 +120,31 @@ class Profile:
             for hints in self.hints.values():
                 hints[EXTENDER] = None
 
+    def _order_victims(self, resolved: _Resolver, path: str) -> None:
+        """Tell those who preempt of the plugin that orders victims. Raises :class:`ConfigurationError`."""
+        orders = resolved.at("victimOrder", VictimOrderPlugin)
+        if not orders:
+            return
+        place = f"{path}.plugins.multiPoint"
+        if len(orders) > 1:
+            raise ConfigurationError(place, f"{' and '.join(one.name for one in orders)} both order victims")
+        try:
+            followers = [one for one in self.post_filters if one.order_victims(orders[0])]
+            if not followers:
+                raise ConfigurationError(
+                    place, f"{orders[0].name} orders victims, but DefaultPreemption is not enabled"
+                )
+        except ArgumentError as error:
+            raise ConfigurationError(place, f"{orders[0].name} {error.message}") from None
+
     def post_filter(self, diagnosis: Diagnosis) -> PostFilterResult:
         """Ask until a plugin makes room or fails; what the others say is joined (``RunPostFilterPlugins``)."""
         found = PostFilterResult()
         for plugin in self.post_filters:
-            result = plugin.post_filter(diagnosis)
+            try:
+                result = plugin.post_filter(diagnosis)
+            except answers.InvalidAnswer as wrong_order:  # of the plugin that orders victims
+                result = PostFilterResult(message=wrong_order.status.message, failed=True)
             if not isinstance(result, PostFilterResult):
                 wrong = answers.status_of("post_filter", result, "a PostFilterResult").message
                 result = PostFilterResult(message=f'running PostFilter plugin "{plugin.name}": {wrong}', failed=True)
@@ -293,7 +315,8 @@ class _Resolver:
             plugin = make(self._arguments(name), self._handle)
         except ArgumentError as error:
             place = self._configuration.argument_paths.get(name, f"{self._path}.pluginConfig[{name}].args")
-            raise ConfigurationError(f"{place}.{error.path}", error.message, error.suggestion) from None
+            place = f"{place}.{error.path}" if error.path else path
+            raise ConfigurationError(place, error.message, error.suggestion) from None
         self._unused[name] = plugin
         return plugin
 
@@ -366,6 +389,10 @@ _CALLED: dict[str, type[Plugin]] = {
     "pre_filter": NodeFilterPlugin,
     "filter": NodeFilterPlugin,
     "post_filter": PostFilterPlugin,
+    "may_preempt": VictimOrderPlugin,
+    "importance": VictimOrderPlugin,
+    "cost": VictimOrderPlugin,
+    "sort_key": QueueSortPlugin,
     "score": NodeScorePlugin,
     "reserve": ReservePlugin,
     "unreserve": ReservePlugin,

@@ -15,6 +15,7 @@ from kemu.emulated.scheduler.devices.inventory import Slice
 from kemu.emulated.scheduler.devices.pools import Pool
 from kemu.emulated.scheduler.devices.states import AllocatedState
 from kemu.messages.k8s import resource_v1_pb2
+from kemu.runtime.env import Clock
 
 Claim = resource_v1_pb2.ResourceClaim
 DeviceClass = resource_v1_pb2.DeviceClass
@@ -26,7 +27,8 @@ IMPLICIT = "deviceclass.resource.kubernetes.io/"
 class Devices:
     """All by name, or by ``ns/name``, in the order in which they appeared."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self.claims: dict[str, Claim] = {}
         """As this scheduler assumes them, or as the watch has shown them."""
         self._shown: dict[str, Claim] = {}
@@ -82,6 +84,16 @@ class Devices:
             self._replace(key, now, shown)
 
     def _replace(self, key: str, old: Claim | None, new: Claim | None) -> None:
+        self._count(old, new)
+        if new is None:
+            self.claims.pop(key, None)
+        else:
+            self.claims[key] = new
+        if old is not None or new is not None:
+            self.on_claim(old, new)
+
+    def _count(self, old: Claim | None, new: Claim | None) -> None:
+        """Devices are allocated, or free again."""
         had = old is not None and old.status.HasField("allocation")
         has = new is not None and new.status.HasField("allocation")
         if had and not has:
@@ -90,12 +102,6 @@ class Devices:
         elif has and not had:
             assert new is not None
             self._allocated.add(new)
-        if new is None:
-            self.claims.pop(key, None)
-        else:
-            self.claims[key] = new
-        if old is not None or new is not None:
-            self.on_claim(old, new)
 
     def allocated(self) -> AllocatedState:
         """What is allocated, or about to be. A copy."""

@@ -94,6 +94,13 @@ class Policy:
         "When a pod that has preempted may preempt again. alpha: not while any lower pod terminates on its node.",
         "current",
     )
+    runTimes: str = setting(
+        # An oracle, so a scenario has to ask for it: what plugins decide with it no real scheduler can.
+        Choice(("hidden", "known")),
+        "known: plugins of one's own may ask how long each pod still runs.",
+        "hidden",
+    )
+    """:mod:`kemu.emulated.scheduler.framework.run_times`."""
     disablePreemption: bool = setting(Switch(), "No preemption at all.", False)
     statusWrites: str = setting(
         # background: as under the feature gate SchedulerAsyncAPICalls.

@@ -8,6 +8,7 @@ Begin with :mod:`kemu.emulated.scheduler.framework.interfaces`: the extension po
     events        what may make a pod schedulable         results    candidates, the result of PostFilter
     answers       what becomes of wrong answers
     permits       pods that wait for their permit         registries which plugins a profile may name
+    run_times     how long pods still run, where a scenario lets plugins know it
     signers       what plugins sign of a pod
 """
 
@@ -40,9 +41,11 @@ from kemu.emulated.scheduler.framework.interfaces import (
     ScorePlugin,
     SignPlugin,
     Skip,
+    VictimOrderPlugin,
 )
 from kemu.emulated.scheduler.framework.permits import WaitingPod
 from kemu.emulated.scheduler.framework.results import Candidate, PostFilterResult
+from kemu.emulated.scheduler.framework.run_times import RunTimes
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import (
     ERROR,
@@ -89,6 +92,7 @@ __all__ = [
     "PreEnqueuePlugin",
     "QueueSortPlugin",
     "ReservePlugin",
+    "RunTimes",
     "Scope",
     "ScorePlugin",
     "SignPlugin",
@@ -96,6 +100,7 @@ __all__ = [
     "Status",
     "Taint",
     "Template",
+    "VictimOrderPlugin",
     "WaitingPod",
     "unresolvable",
     "unschedulable",

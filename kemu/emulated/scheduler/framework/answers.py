@@ -60,6 +60,16 @@ def whole_scores(plugin: str, method: str, scores: object, nodes: int) -> IntArr
     return np.array(scores, dtype=np.int64)
 
 
+def whole_numbers(plugin: str, method: str, answer: object) -> tuple[int, ...]:
+    """A whole number, or a tuple of them, as a tuple. Raises InvalidAnswer."""
+    found = answer if isinstance(answer, tuple) else (answer,)
+    for part in found:
+        if isinstance(part, bool) or not isinstance(part, int | np.integer):
+            wrong = _wrong(method, part, "a whole number or a tuple of them")
+            raise InvalidAnswer(f'running PostFilter plugins: plugin "{plugin}" failed with: {wrong}', plugin)
+    return found
+
+
 def check_range(plugin: str, scores: IntArray) -> None:
     """Raises InvalidAnswer for a score out of range after NormalizeScore (``RunScorePlugins``)."""
     wrong = scores[(scores < MIN_SCORE) | (scores > MAX_SCORE)]

@@ -50,6 +50,7 @@ from kemu.emulated.scheduler.framework import answers
 from kemu.emulated.scheduler.framework.events import Event, Hint
 from kemu.emulated.scheduler.framework.permits import WaitingPod
 from kemu.emulated.scheduler.framework.results import PostFilterResult
+from kemu.emulated.scheduler.framework.run_times import RunTimes
 from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import Status
 from kemu.errors import FieldError
@@ -110,6 +111,15 @@ class Api(Protocol):
 
 class Handle:
     """What the framework offers to plugins."""
+
+    def run_times(self) -> RunTimes:
+        """How long pods still run, for a plugin that asks when it is made. Raises :class:`ArgumentError` unless the
+        scenario says ``policy: {runTimes: known}``: no scheduler of a real cluster knows that."""
+        if self.policy.runTimes != "known":
+            raise ArgumentError(
+                "", "the plugin asks how long pods run, which the scheduler's policy must allow: runTimes: known"
+            )
+        return RunTimes(lambda: self.clock)
 
     def __init__(self, cluster: Cluster, rng: Random, policy: Policy | None = None) -> None:
         self.cluster = cluster
@@ -188,7 +198,8 @@ class Cycle:
 _EXTENSION_POINTS = {
     "sort_key": "QueueSort", "pre_enqueue": "PreEnqueue", "pre_filter": "PreFilter", "prepare": "PreFilter",
     "filter": "Filter", "verdict": "Filter", "verdicts": "Filter", "mask": "Filter", "explain": "Filter",
-    "post_filter": "PostFilter", "prepare_scores": "PreScore", "score": "Score", "scores": "Score",
+    "post_filter": "PostFilter", "may_preempt": "PostFilter", "importance": "PostFilter", "cost": "PostFilter",
+    "prepare_scores": "PreScore", "score": "Score", "scores": "Score",
     "normalize": "NormalizeScore", "reserve": "Reserve", "unreserve": "Unreserve", "permit": "Permit",
     "pre_bind_pre_flight": "PreBindPreFlight", "pre_bind": "PreBind", "bind": "Bind", "post_bind": "PostBind",
     "events": "EventsToRegister", "sign_pod": "SignPod",
@@ -441,6 +452,32 @@ class PostFilterPlugin(Plugin):
 
     def post_filter(self, diagnosis: Diagnosis) -> PostFilterResult:
         raise TypeError(f"{self.name} has no post_filter")
+
+    def order_victims(self, order: VictimOrderPlugin) -> bool:
+        """Called once if the profile has such a plugin: whether this one follows it. Raises :class:`ArgumentError`."""
+        return False
+
+
+class VictimOrderPlugin(Plugin):
+    """Says which pods DefaultPreemption spares, and which node it prefers, without a PostFilter of one's own.
+
+    kube-scheduler has the same two functions for authors to replace (``IsEligiblePod`` and ``MoreImportantPod`` of its
+    DefaultPreemption). All else stays as it is: only pods of lower priority are victims, disruption budgets are kept if
+    possible, and no more pods leave than have to. A profile has at most one; multiPoint enables it.
+    """
+
+    def may_preempt(self, preemptor: PodInfo, victim: PodInfo) -> bool:
+        """Whether a pod of lower priority may be preempted for this one."""
+        return True
+
+    def importance(self, victim: PodInfo) -> int | tuple[int, ...]:
+        """Of a node's pods, the greatest are spared first; equal ones as in Kubernetes: by priority, then by start."""
+        return ()
+
+    def cost(self, victims: Sequence[PodInfo]) -> int | tuple[int, ...]:
+        """Of the nodes with the fewest violated budgets, the smallest is taken; equal ones as in Kubernetes: by the
+        priorities of the victims, their number and their start. ``victims``: the most important one first."""
+        return ()
 
 
 class ScorePlugin(Plugin):

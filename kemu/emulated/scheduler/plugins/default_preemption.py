@@ -16,7 +16,14 @@ from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.cycle.filtering import Filtering
 from kemu.emulated.scheduler.experiments import switches
 from kemu.emulated.scheduler.framework.events import Event, Hint
-from kemu.emulated.scheduler.framework.interfaces import Diagnosis, Handle, PostFilterPlugin, PreEnqueuePlugin
+from kemu.emulated.scheduler.framework.interfaces import (
+    ArgumentError,
+    Diagnosis,
+    Handle,
+    PostFilterPlugin,
+    PreEnqueuePlugin,
+    VictimOrderPlugin,
+)
 from kemu.emulated.scheduler.framework.results import PostFilterResult
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable
 from kemu.emulated.scheduler.preemption.candidates import Preemptor
@@ -61,6 +68,15 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if not policy.nomination:
             message = message.replace("the nominated node", "the node where it has preempted")
         return PostFilterResult("" if result.clears_nomination else None, message, efforts=result.efforts)
+
+    def order_victims(self, order: VictimOrderPlugin) -> bool:
+        policy = self.handle.policy
+        if policy.victimOrder != "priority":
+            raise ArgumentError("", f"orders victims, as does victimOrder: {policy.victimOrder} of the policy")
+        if policy.preemptor != "scheduler":
+            raise ArgumentError("", f"orders the victims of this scheduler, but preemptor: {policy.preemptor} preempts")
+        self.preemptor.order_by(order)
+        return True
 
     def _refused_to_member(self, groups: Groups, pod: PodInfo) -> str:
         """Why a member of a group may not preempt on its own."""

@@ -35,6 +35,7 @@ from kemu.emulated.scheduler.experiments.cross_node import CrossNodeSearch
 from kemu.emulated.scheduler.experiments.lower_priority_affinity import AffinityReprieve
 from kemu.emulated.scheduler.experiments.searches import Effort
 from kemu.emulated.scheduler.experiments.switches import Policy
+from kemu.emulated.scheduler.framework.interfaces import VictimOrderPlugin
 from kemu.emulated.scheduler.framework.results import Candidate
 from kemu.emulated.scheduler.framework.statuses import ERROR, UNRESOLVABLE, UNSCHEDULABLE, Status, unresolvable
 from kemu.emulated.scheduler.preemption import sorts, victim_orders
@@ -113,11 +114,18 @@ class Preemptor:
         self._budgets_version = -1
         self._order = victim_orders.ORDERS[policy.victimOrder]
         self.is_lower, self.importance = self._order.is_lower, self._order.importance
+        self._keeps = True
+        """Whether a dry run comes to the same as long as neither the template of the preemptor nor the node changes."""
         self.is_eager: Callable[[PodInfo], bool] | None = victim_orders.has_not_started
         """Which pods go before their equals; None: none, as where the clock stands during a decision."""
         budget, limit, by_one = policy.crossNodePreemption, policy.lowerPriorityAffinity, policy.victimSearch != "sets"
         self._cross_node = CrossNodeSearch(self, budget, one_by_one=by_one) if budget else None
         self._affinity = AffinityReprieve(limit, one_by_one=by_one) if limit else None
+
+    def order_by(self, plugin: VictimOrderPlugin) -> None:
+        """Ask a plugin about victims. It may look at whatever it wants, such as the time: no dry run is kept."""
+        self._order = victim_orders.ByPlugin(plugin)
+        self.is_lower, self.importance, self._keeps = self._order.is_lower, self._order.importance, False
 
     def preempt(self, filtering: Filtering, nominated_node: str | None = None) -> Preemption:
         """Find the node and its victims for a pod that no node can take. ``nominated_node`` as below."""
@@ -247,6 +255,8 @@ class Preemptor:
             self._budgets_version = self.cluster.budgets_version
             self._budgets = [_Budget(budget) for budget in self.cluster.budgets.values()]
             self._kept.clear()
+        if not self._keeps:
+            return _Results()
         number = filtering.cycle.template.number
         kept = self._kept.get(number)
         if kept is None:
@@ -339,7 +349,7 @@ class Preemptor:
 
     def lower_pods(self, node: NodeInfo, pod: PodInfo) -> list[PodInfo]:
         """The pods of a node that may be preempted for another."""
-        if self._order.lower_by_priority:
+        if self._order.lower_by_priority and self._keeps:
             priority = pod.priority
             return [other for other in node.pods.values() if other.priority < priority]
         return [other for other in node.pods.values() if self.is_lower(other, pod)]

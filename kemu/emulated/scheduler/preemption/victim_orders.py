@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kemu.emulated.scheduler.cache.pods import PodInfo
+from kemu.emulated.scheduler.framework import answers
+from kemu.emulated.scheduler.framework.interfaces import VictimOrderPlugin
 
 _PRIORITY_OFFSET = 2**31
 _QOS_RANK = {"Guaranteed": 2, "Burstable": 1, "BestEffort": 0}
@@ -96,6 +98,26 @@ class ByQosOnly(ByQos):
         total = sum(1 + _QOS_RANK[victim.template.qos] for victim in victims)
         earliest = min(_start(victim) for victim in victims if self.rank(victim) == first)
         return (violations, *first, total, len(victims), -earliest)
+
+
+class ByPlugin(ByPriority):
+    """By a plugin of one's own, and where that makes no difference by priority."""
+
+    def __init__(self, plugin: VictimOrderPlugin) -> None:
+        self._plugin = plugin
+
+    def is_lower(self, other: PodInfo, pod: PodInfo) -> bool:
+        return other.priority < pod.priority and bool(self._plugin.may_preempt(pod, other))
+
+    def importance(self, pod: PodInfo) -> tuple[int, ...]:
+        rank = answers.whole_numbers(self._plugin.name, "importance", self._plugin.importance(pod))
+        return (*(-part for part in rank), *super().importance(pod))
+
+    def preference(self, victims: Sequence[PodInfo], violations: int) -> tuple[int, ...]:
+        if not victims:
+            return (violations,)
+        cost = answers.whole_numbers(self._plugin.name, "cost", self._plugin.cost(victims))
+        return (violations, *cost, *super().preference(victims, violations)[1:])
 
 
 def has_not_started(pod: PodInfo) -> bool:

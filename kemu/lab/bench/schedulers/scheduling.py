@@ -95,7 +95,7 @@ PREEMPTIONS: dict[str, Workload] = {
 PREEMPTION = "Preemption500"
 
 
-class _Progress:
+class Progress:
     """The sink of the run's log: counts bindings, keeps nothing."""
 
     def __init__(self) -> None:
@@ -106,6 +106,8 @@ class _Progress:
         self.done = asyncio.Event()
         self.turn: Callable[[], None] | None = None
         """Called after each ``every`` bindings of measured pods."""
+        self.latest = ""
+        """The measured pod that was bound last, as ``namespace/name``."""
         self.last_s = self.last_cpu_s = 0.0
         self.preemptions = 0
         self.victims = 0
@@ -119,6 +121,7 @@ class _Progress:
             if not data.ok or not data.pod.startswith(self.prefix):
                 return
             self.bound += 1
+            self.latest = data.pod
             if self.bound == self.wanted:
                 self.last_s, self.last_cpu_s = time.perf_counter(), time.process_time()
                 self.done.set()
@@ -130,7 +133,7 @@ class _Progress:
             self.victims += 1
 
 
-async def _create_all(client: clients.Client, objects: Iterable[Any]) -> None:
+async def create_all(client: clients.Client, objects: Iterable[Any]) -> None:
     """In groups, to limit the number of concurrent requests."""
     group = []
     for obj in objects:
@@ -199,26 +202,26 @@ async def _churn(client: clients.Client) -> AsyncIterator[None]:
 _DISTURBANCES = {"preemptor": _preemptors, "too-large": _too_large, "churn": _churn}
 
 
-async def _drive(runtime: SimRuntime, workload: Workload, nodes: int, pods: int, progress: _Progress) -> dict[str, Any]:
+async def _drive(runtime: SimRuntime, workload: Workload, nodes: int, pods: int, progress: Progress) -> dict[str, Any]:
     begun = time.perf_counter()
     await runtime.launch([ActorSpec(plans.STORE, plans.STORE_FACTORY, {"fsync": "none"})])
     await runtime.launch([ActorSpec("apiserver/0", plans.APISERVER_FACTORY, {"store": plans.STORE})])
     env = runtime.env("user")
     client = clients.Client(env)
-    await _create_all(client, (shapes.namespace(name) for name in ("sched-0", "sched-1")))
+    await create_all(client, (shapes.namespace(name) for name in ("sched-0", "sched-1")))
     await client.create(shapes.high_priority())
-    await _create_all(client, _nodes(workload, nodes))
+    await create_all(client, _nodes(workload, nodes))
     if workload.budgets:
         await _create_budgets(client)
     if workload.spread_evenly:
-        await _create_all(client, _initial_pods(workload, nodes))
+        await create_all(client, _initial_pods(workload, nodes))
     await runtime.launch([ActorSpec(SCHEDULER, plans.SCHEDULER_FACTORY, {"timing": TIMING})])
     await runtime.begin()
     if not workload.spread_evenly:
         initial = sum(count * nodes // workload.nodes for _template, count in workload.initial)
         if initial:
             progress.expect("sched-0/initial" if workload.namespaces else "default/initial", initial)
-            await _create_all(client, _initial_pods(workload, nodes))
+            await create_all(client, _initial_pods(workload, nodes))
             await runtime.run_until(600 * SECOND_NS, stop=progress.done)
             _assert_done(progress)
     ready = time.perf_counter()
@@ -238,7 +241,7 @@ async def _drive(runtime: SimRuntime, workload: Workload, nodes: int, pods: int,
     gc.collect()
     gc.freeze()
     start, start_cpu = time.perf_counter(), time.process_time()
-    creating = env.spawn(_create_all(client, measured), "creation")
+    creating = env.spawn(create_all(client, measured), "creation")
     await runtime.run_until(3600 * SECOND_NS, stop=progress.done)
     _assert_done(progress)
     await creating
@@ -246,13 +249,13 @@ async def _drive(runtime: SimRuntime, workload: Workload, nodes: int, pods: int,
     return {"setup_s": ready - begun, "start": start, "start_cpu": start_cpu}
 
 
-def _assert_done(progress: _Progress) -> None:
+def _assert_done(progress: Progress) -> None:
     if not progress.done.is_set():
         raise SystemExit(f"only {progress.bound} of {progress.wanted} pods were bound")
 
 
-def _run(workload: Workload, nodes: int, pods: int) -> tuple[dict[str, Any], _Progress]:
-    progress = _Progress()
+def _run(workload: Workload, nodes: int, pods: int) -> tuple[dict[str, Any], Progress]:
+    progress = Progress()
     runtime = SimRuntime(1, progress, TIMING)
     times = runtime.run(_drive(runtime, workload, nodes, pods, progress))
     taken, cpu = progress.last_s - times["start"], progress.last_cpu_s - times["start_cpu"]

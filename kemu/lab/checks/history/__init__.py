@@ -2,6 +2,7 @@
 
 histories       the fold: feed it every event in order
 custom_objects  what became of custom objects
+claims          who holds which device, and who waits for one
 disturbances    processes that died, stood still or lagged
 outages         when faults may have held back what watches deliver, and for whom
 facts           what a history consists of: pods, nodes, faults and facts about them

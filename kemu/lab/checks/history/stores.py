@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import zstandard
 
-from kemu.lab.checks.history import custom_objects
+from kemu.lab.checks.history import claims, custom_objects
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import StoreRecovered, Transaction
 
@@ -168,6 +168,8 @@ class StoreHistory(ABC):
         its key, and the pod as it is now; None: gone."""
         self.custom: list[custom_objects.ObjectFact] = []
         """What became of custom objects."""
+        self.claims = claims.Claims()
+        """Who holds which device."""
         self.read_anew: set[str] = set()
         """Custom resources whose objects may be answered otherwise than the store has them."""
         self._keep_changes = keep_changes
@@ -212,6 +214,8 @@ class StoreHistory(ABC):
                 self._node_changed(time_ns, key, value)
             elif "." in key[custom_objects.BEGIN : key.find("/", custom_objects.BEGIN)]:  # as is_custom, without a call
                 self.custom += custom_objects.facts(time_ns, key, before, value)
+            elif key.startswith(claims.PREFIX):
+                self.claims.changed(time_ns, key, value)
             elif value is not None and custom_objects.is_read_anew(key, before, value):
                 self.read_anew.add(custom_objects.defined(key))
 
@@ -245,6 +249,8 @@ class StoreHistory(ABC):
                 self._node_changed(time_ns, change.key, change.previous)
             elif custom_objects.is_custom(change.key):
                 self.custom += custom_objects.facts(time_ns, change.key, change.value, change.previous)
+            elif change.key.startswith(claims.PREFIX):
+                self.claims.undone(time_ns, change.time_ns, change.key, previous)
         undone.reverse()
         self._packed = min(self._packed, len(self.changes))
         self.revision = revision

@@ -10,5 +10,6 @@ pressures     a kubelet acts on what it has measured, and keeps pods out
 rankings      who is evicted first under pressure
 taints        conditions, taints, and pods that do not tolerate them
 rates         how fast the node lifecycle controller taints lost nodes
+devices       a device belongs to one claim at a time
 volumes       a volume of one node at a time is never attached to two
 """

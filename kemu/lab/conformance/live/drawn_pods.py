@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from kemu.lab.conformance.live import drawn_devices
 from kemu.lab.conformance.live.makers import (
     APPS,
     CLASSES,
@@ -13,6 +14,7 @@ from kemu.lab.conformance.live.makers import (
     HOSTNAME,
     IMAGES,
     NAMESPACES,
+    OVERHEADS,
     REGION,
     TAINTS,
     ZONE,
@@ -109,10 +111,14 @@ class PodMaker:
             "volumes": self._volumes,
             "gates": self._gates,
             "mixed": self._mixed,
+            "devices": self._devices,
+            "overhead": self._overhead,
         }
-        self._weights = [16, 11, 13, 13, 9, 6, 6, 16, 5, 3, 12]
+        self._weights = [16, 11, 13, 13, 9, 6, 6, 16, 5, 3, 12, 14, 6]
         self.claims: list[str] = []
         """Claims of pods that are to come: ``namespace/name``."""
+        self.device_claims: list[str] = []
+        """The same of devices."""
         self.extra: list[Json] = []
         """What has to be there before the pod that was drawn last."""
 
@@ -388,6 +394,20 @@ class PodMaker:
             family(pod)
         if self.chance(0.4):
             pod["spec"]["priorityClassName"] = self.rng.choice(list(CLASSES))
+
+    def _devices(self, pod: Json) -> None:
+        self.extra += drawn_devices.give(self.cluster, pod, self.device_claims)
+        if self.chance(0.2):
+            self._affinity_to_nodes(pod)
+        if self.chance(0.2):
+            pod["spec"]["priorityClassName"] = "urgent"
+
+    def _overhead(self, pod: Json) -> None:
+        pod["spec"]["runtimeClassName"] = self.rng.choice(list(OVERHEADS))
+        if self.chance(0.6):
+            self._resources(pod)
+        if self.chance(0.2):
+            pod["spec"]["priorityClassName"] = "urgent"
 
     def _volumes(self, pod: Json) -> None:
         rng, cluster = self.rng, self.cluster

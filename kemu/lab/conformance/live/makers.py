@@ -49,7 +49,26 @@ def fixed() -> list[Json]:
             ("now", DRIVER, "Immediate"),
         )
     ]
-    return classes + storage
+    return [*classes, *storage, *map(_runtime_class, OVERHEADS)]
+
+
+OVERHEADS: dict[str, Json] = {
+    "kata": {"overhead": {"podFixed": {"cpu": "250m", "memory": "120Mi"}}},
+    "gvisor": {
+        "overhead": {"podFixed": {"memory": "64Mi"}},
+        "scheduling": {
+            "nodeSelector": {"kubernetes.io/arch": "amd64"},
+            "tolerations": [{"key": "dedicated", "operator": "Exists", "effect": "NoSchedule"}],
+        },
+    },
+}
+"""RuntimeClasses: what their pods take beside their containers, and where they may go."""
+
+
+def _runtime_class(name: str) -> Json:
+    return {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": name} | (
+        OVERHEADS[name]
+    )
 
 
 class Maker:

@@ -16,7 +16,16 @@ from kemu import errors
 from kemu.emulated.client import clients
 from kemu.emulated.objects.conversion import convert
 from kemu.errors import KemuError
-from kemu.lab.conformance.live import drawn_pods, makers, reports, scheduler_logs, shadows, stand_ins, verdicts
+from kemu.lab.conformance.live import (
+    drawn_devices,
+    drawn_pods,
+    makers,
+    reports,
+    scheduler_logs,
+    shadows,
+    stand_ins,
+    verdicts,
+)
 from kemu.lab.conformance.live.makers import Json
 
 DECIDES_S = 20.0
@@ -33,6 +42,7 @@ UNSTARTED = 0.15
 """How often a bound pod never starts."""
 _SWEPT = (
     "persistentvolumeclaims", "persistentvolumes", "csinodes", "services", "replicasets", "poddisruptionbudgets",
+    "resourceslices",
 )  # fmt: skip
 
 
@@ -74,7 +84,7 @@ class Play:
 
     async def run(self, count: int) -> reports.Report:
         began = asyncio.get_running_loop().time()
-        for manifest in makers.fixed():
+        for manifest in [*makers.fixed(), *drawn_devices.classes()]:
             await self._create(manifest)
         for namespace in makers.NAMESPACES[1:]:
             await self._create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
@@ -147,7 +157,7 @@ class Play:
             labels = {"env": None, "owner": None, **maker.namespace_labels()}
             await self._client.patch("namespaces", namespace, "", {"metadata": {"labels": labels}})
         await self._together([self._create(node) for node in nodes])
-        for manifest in maker.around() + maker.storage(nodes):
+        for manifest in [*maker.around(), *maker.storage(nodes), *drawn_devices.slices(maker, nodes)]:
             await self._create(manifest)
             if manifest["kind"] == "PodDisruptionBudget":
                 await self._allow(manifest["metadata"]["namespace"], manifest["metadata"]["name"])
@@ -172,12 +182,15 @@ class Play:
             for key in list(shadow.store(plural)):
                 namespace, _, name = key.rpartition("/")
                 await self._tolerant(client.delete(plural, name, namespace))
+        for key in list(shadow.store("resourceclaims")):
+            namespace, _, name = key.partition("/")
+            await stand_ins.remove_claim(client, name, namespace)
         names = list(shadow.store("nodes"))
         for name in names:
             await client.delete("nodes", name)
         for name in names:
             await self._real.until(lambda name=name: self._heard("Delete event for node", name), SEES_S)  # type: ignore[misc]
-        kinds = (*_SWEPT, "nodes")
+        kinds = (*_SWEPT, "resourceclaims", "nodes")
         await shadow.until(lambda: not any(shadow.store(plural) for plural in kinds), SEES_S)
         await self._settle()
         self._real.forget()
@@ -212,7 +225,8 @@ class Play:
         answer = shadow.answers[key]
         if attempt.nominated:
             await self._evictions(attempt, answer)
-        self.report.add(verdicts.of(family, attempt, answer))
+        given = await self._given(key) if attempt.outcome == scheduler_logs.BOUND else []
+        self.report.add(verdicts.of(family, attempt, answer, given))
         if attempt.outcome == scheduler_logs.BOUND:
             await self._run(key)
             return
@@ -224,6 +238,26 @@ class Play:
         self._evicting[key] = ending
         if not ending or self._rng.random() < 0.6:
             await self._end_victims(key)
+
+    async def _given(self, key: str) -> list[str]:
+        """The devices of the claims of a pod that the real scheduler has bound."""
+        shadow = self._shadow
+        pod = shadow.store("pods").get(key)
+        if pod is None or not pod.spec.resourceClaims:
+            return []
+        namespace = pod.metadata.namespace
+        claims = [f"{namespace}/{one.resourceClaimName}" for one in pod.spec.resourceClaims]
+
+        def are_reserved() -> bool:
+            there = [shadow.store("resourceclaims").get(claim) for claim in claims]
+            uid = pod.metadata.uid
+            return all(one is not None and any(who.uid == uid for who in one.status.reservedFor) for one in there)
+
+        await shadow.until(are_reserved, SEES_S)
+        there = [one for claim in claims if (one := shadow.store("resourceclaims").get(claim)) is not None]
+        own = [one for one in there if len(one.status.reservedFor) == 1]
+        results = [one for claim in own for one in claim.status.allocation.devices.results]
+        return sorted(f"{one.driver}/{one.pool}/{one.device}" for one in results)
 
     async def _evictions(self, attempt: scheduler_logs.Attempt, answer: Json) -> None:
         """Until the real scheduler has deleted all victims, or those that kemu expects."""
@@ -263,6 +297,7 @@ class Play:
             key = attempt.pod
             if not await shadow.until(lambda key=key: key in shadow.last_answers, SEES_S):  # type: ignore[misc]
                 continue
+            # By now its claims have been given their devices already.
             verdict = verdicts.of(self._families.get(key, "later"), attempt, shadow.last_answers.pop(key))
             self.report.add(verdict, is_later=True)
             for victim in self._evicting.pop(key, ()):
@@ -399,7 +434,16 @@ class Play:
 
     async def _remove(self, key: str) -> None:
         namespace, _, name = key.partition("/")
+        shadow = self._shadow
+        pod = shadow.store("pods").get(key)
         await self._tolerant(self._client.delete("pods", name, namespace, grace_period_seconds=0))
+        if pod is not None and pod.spec.resourceClaims:
+            await shadow.until(lambda: key not in shadow.store("pods"), SEES_S)
+            for one in pod.spec.resourceClaims:
+                claim = shadow.store("resourceclaims").get(f"{namespace}/{one.resourceClaimName}")
+                if claim is not None and claim.status.HasField("allocation"):
+                    await stand_ins.release(self._client, claim, pod.metadata.uid)
+            await self._settle()
 
     async def _tolerant(self, deletion: Awaitable[Any]) -> None:
         try:

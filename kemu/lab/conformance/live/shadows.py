@@ -15,6 +15,7 @@ from kemu.emulated.objects import meta
 from kemu.emulated.scheduler import feeds
 from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.scheduler.configuration.timings import Timing
+from kemu.emulated.scheduler.devices.pod_claims import PodClaims
 from kemu.emulated.scheduler.experiments import switches
 from kemu.emulated.scheduler.loop import Engine
 from kemu.emulated.scheduler.plugins import in_tree
@@ -41,7 +42,7 @@ class Shadow(Waiters):
         }
         self.engine = Engine(
             env, client, configurations.configuration_of(document), switches.policy_of({}), Timing({}),
-            in_tree.REGISTRY,
+            in_tree.REGISTRY, devices=True,
         )  # fmt: skip
         cluster = self.engine.cluster
         self._deciders = {
@@ -53,7 +54,8 @@ class Shadow(Waiters):
         self.last_answers: dict[str, Json] = {}
         """By pod: what kemu decided before a later attempt of the real scheduler was seen to succeed."""
         watched: dict[str, informers.Handler[Any]] = {
-            **feeds.lookup_feeds(cluster), **feeds.storage_feeds(cluster, self.engine.queue)
+            **feeds.lookup_feeds(cluster), **feeds.storage_feeds(cluster, self.engine.queue),
+            **feeds.device_feeds(cluster, self.engine.queue),
         }  # fmt: skip
         watched["nodes"] = self.engine.node_feed
         watched["pods"] = _Pods(self)
@@ -79,13 +81,26 @@ class Shadow(Waiters):
         """What kemu would decide about a pending pod now."""
         info = self.engine.cluster.pending(pod)
         try:
-            return decisions.decision(self._deciders[pod.spec.schedulerName], info)
+            decider = self._deciders[pod.spec.schedulerName]
+            return {**decisions.decision(decider, info), "devices": _devices(decider)}
         except Exception as error:  # any fault of kemu's is a difference like others
             return {"error": f"kemu has no answer: {type(error).__name__}: {error}", "feasible": [], "node": ""}
 
     @property
     def deciders(self) -> Mapping[str, object]:
         return self._deciders
+
+
+def _devices(decider: decisions.Asked) -> dict[str, list[str]]:
+    """What the claims of a pod would get by its last attempt, by node."""
+    filtering = decider.made.filtering if decider.made is not None else None
+    found = filtering.cycle.data.get("DynamicResources") if filtering is not None else None
+    if not isinstance(found, PodClaims):
+        return {}
+    return {
+        node: sorted("/".join(one.device.id) for claim in plan.plans for one in claim.devices)
+        for node, plan in found.by_node.items()
+    }
 
 
 class _Pods:

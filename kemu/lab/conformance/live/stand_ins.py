@@ -1,7 +1,7 @@
-"""What kubelets and the PersistentVolume controller do in a live comparison, and nothing else does.
+"""What kubelets and controllers of claims do in a live comparison, and nothing else does.
 
 Bound pods run, from a start time that is drawn, since preemption compares start times. Volumes that the scheduler has
-chosen, or has asked a driver for, are bound to their claims.
+chosen, or has asked a driver for, are bound to their claims. Claims of devices lose pods that have gone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.client import clients, informers, retries
 from kemu.emulated.objects import meta
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
@@ -29,6 +29,30 @@ async def run_pod(client: clients.Client, namespace: str, name: str, rng: random
         await client.patch("pods", name, namespace, {"status": status}, "status", "strategic")
     except errors.NotFound:
         return  # a victim already
+
+
+async def release(client: clients.Client, claim: resource_v1_pb2.ResourceClaim, pod_uid: str) -> None:
+    """A pod that has gone is taken off a claim; without pods the claim loses its devices."""
+    users = [
+        {"resource": one.resource, "name": one.name, "uid": one.uid}
+        for one in claim.status.reservedFor
+        if one.uid != pod_uid
+    ]
+    status: dict[str, Any] = {"reservedFor": users or None} | ({} if users else {"allocation": None})
+    name, namespace = claim.metadata.name, claim.metadata.namespace
+    try:
+        await client.patch("resourceclaims", name, namespace, {"status": status}, "status")
+    except errors.NotFound:
+        return  # the cluster is being taken down
+
+
+async def remove_claim(client: clients.Client, name: str, namespace: str) -> None:
+    """Whatever its finalizer protects."""
+    try:
+        await client.patch("resourceclaims", name, namespace, {"metadata": {"finalizers": None}})
+        await client.delete("resourceclaims", name, namespace)
+    except errors.NotFound:
+        return
 
 
 class VolumeController:

@@ -43,13 +43,16 @@ class Verdict:
         }
 
 
-def of(family: str, attempt: Attempt, answer: Json) -> Verdict:
-    """``answer``: of :func:`kemu.lab.conformance.scheduler.decisions.decision`."""
+def of(family: str, attempt: Attempt, answer: Json, given: list[str] | None = None) -> Verdict:
+    """``answer``: of :func:`kemu.lab.conformance.scheduler.decisions.decision`, with the ``devices`` that claims would
+    get on each node; ``given``: those that they got."""
     found: list[str] = []
     tie: list[str] = []
     outcome = attempt.outcome
     if attempt.outcome == BOUND:
         tie = _placed(found, attempt, answer)
+        if given:
+            _compare(found, f"devices on {attempt.node}", given, answer.get("devices", {}).get(attempt.node, []))
     elif attempt.outcome == FAILED:
         if attempt.nominated:
             outcome = "preempts"

@@ -72,7 +72,7 @@ class _World:
         self._versions = 0
         self.is_set_up = False
         cluster = self.cluster = decisions.cluster_of(case)
-        devices = self.devices = cluster.devices = Devices()
+        devices = self.devices = cluster.devices = Devices(env.clock)
         for data in case.get("deviceClasses", ()):
             devices.set_class(convert.from_json(resource_v1_pb2.DeviceClass, data))
         for data in case.get("resourceSlices", ()):

@@ -147,6 +147,9 @@ class Spec:
         "exact: every heartbeat of a kubelet is a message; standing: not where nobody can tell.",
         "standing",
     )
+    metrics: bool = setting(
+        Switch(), "API servers log each request, and controllers each turn of a work queue, for kemu metrics.", False
+    )
     controllers: Any = setting(
         controller_keys.SHAPE, "Which controllers run; by default those that the scenario needs."
     )

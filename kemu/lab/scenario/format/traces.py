@@ -16,6 +16,7 @@ from kemu.emulated.settings.shapes import DURATION, SHARE, Choice, Free, MapOf, 
 from kemu.messages.k8s import core_v1_pb2
 
 OPENB, CSV = "openb", "csv"
+EXTENDED, DEVICES = "extended", "devices"
 HELIOS, ACME, DLRM, PHILLY = "helios", "acme", "alibaba-dlrm", "philly"
 
 TIME_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
@@ -167,6 +168,11 @@ class TraceFiles:
     sample: float | None = setting(SHARE, "Only this share of the jobs, each drawn by the seed.")
     limit: int | None = setting(Whole(0), "Only so many pods (openb) or jobs, from the first.")
     kubelet: Any = setting(kubelet_configurations.SHAPE, "KubeletConfiguration of the trace's nodes.")
+    gpus: str = setting(
+        Choice((EXTENDED, DEVICES)),
+        "GPUs of openb: extended resources of the nodes, or devices that pods claim.",
+        EXTENDED,
+    )
     digest: str | None = setting(Text(r"[0-9a-f]{64}", "a SHA-256"), "SHA-256 of the files: others are refused.")
 
     def complaints(self) -> Iterator[Complaint]:
@@ -181,6 +187,7 @@ class TraceFiles:
         else:
             strange = {"nodes": self.nodes, "pods": self.pods, "kubelet": self.kubelet}
             strange |= {} if self.format == CSV else {"columns": self.columns}
+            strange |= {} if self.gpus == EXTENDED else {"gpus": self.gpus}
         for key, value in strange.items():
             if value is not None:
                 yield Complaint((key,), f"is not for the format {self.format}", key=True)

@@ -20,9 +20,11 @@ from kemu.emulated.objects.validation import kinds, placement
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.scheduler.cycle import profiles
+from kemu.emulated.scheduler.experiments import switches
 from kemu.emulated.scheduler.extenders import servers as extender_classes
 from kemu.emulated.scheduler.framework import interfaces
 from kemu.emulated.scheduler.plugins import in_tree
+from kemu.emulated.settings.declared import restored
 from kemu.emulated.settings.documents import Path, follow
 from kemu.emulated.settings.shapes import Report
 from kemu.lab.scenario import scenarios
@@ -370,7 +372,7 @@ def check_config(scheduler: Scheduler, config: Mapping[str, Any], path: Path, re
     if not config:
         return
     manifests.complain(refusals.in_configuration(config, scheduler_configuration.SORTS), config, path, report)
-    handle = interfaces.Handle(Cluster(), random.Random(0))
+    handle = interfaces.Handle(Cluster(), random.Random(0), restored(switches.Policy, scheduler.policy))
     try:
         caps = scheduler.policy.get("percentageAbove100") == "cap"
         name = scheduler.name or scenarios.DEFAULT_SCHEDULER

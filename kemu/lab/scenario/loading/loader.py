@@ -57,6 +57,7 @@ from kemu.lab.scenario.loading.objects import (
     volumes,
 )
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.resource_v1_pb2 import ResourceSlice
 from kemu.runtime import user_code, words
 
 Variant = matrices.Variant
@@ -281,6 +282,8 @@ class _Loading:
         self._stated: list[tuple[str, str, str]] = []
         self._objects: list[manifests.Declared] = []
         """The Nodes among the manifests."""
+        self._of_drivers: set[str] = set()
+        """ResourceSlices among the manifests that drivers on nodes publish."""
 
     def build(self, matrix: Sequence[matrices.Dimension]) -> scenarios.Scenario | None:
         """The scenario, with whatever of it is right; None where nothing can be built."""
@@ -393,6 +396,7 @@ class _Loading:
             users=found_users,
             event_objects=spec.event_objects,
             pod_statuses=spec.pod_statuses,
+            metrics=spec.metrics,
             heartbeats=spec.heartbeats,
             store=spec.store,
             images=clusters.image_sizes(spec.images, self._stated_nodes(), ("spec", "images"), report),
@@ -473,7 +477,15 @@ class _Loading:
             if isinstance(message, core_v1_pb2.Node):
                 nodes.append(clusters.node_of(message, data, where, report))
                 self._objects.append(manifests.Declared(message, report, where))
-        return nodes + timeline.trace_nodes
+        return self._with_drivers(nodes + timeline.trace_nodes, sources)
+
+    def _with_drivers(self, nodes: list[Node], sources: Sequence[manifest_files.Source]) -> list[Node]:
+        """The nodes with the drivers whose slices stand among the manifests."""
+        read = (self._read(*source) for source in sources if devices.is_slice(source[0]))
+        slices = [each for each in read if isinstance(each, ResourceSlice)]
+        known = {node.name for node in nodes}
+        self._of_drivers = {one.metadata.name for one in slices if one.spec.nodeName in known}
+        return devices.drivers_of(slices, nodes) if slices else nodes
 
     def _stated_nodes(self) -> Iterator[core_v1_pb2.Node]:
         return (each.message for each in self._objects if isinstance(each.message, core_v1_pb2.Node))
@@ -598,13 +610,15 @@ class _Loading:
             for name, value in timeline.trace_priority_classes.items()
             if name not in spec.priority_classes
         ]
-        setup: list[scenarios.Manifest] = []
+        setup = [_manifest(one, ("spec", "workloads"), self.report) for one in timeline.trace_claims.values()]
         declared = [*self._objects]
         for data, where, report in sources:
             stated = manifests.stated_name(data)
             if stated is not None:
                 self._stated.append(stated)
             read = None if _is_node((data, where, report)) else self._read(data, where, report)
+            if isinstance(read, ResourceSlice) and read.metadata.name in self._of_drivers:
+                continue  # its driver publishes it
             if read is not None:
                 setup.append(_manifest(read, where, report))
                 declared.append(manifests.Declared(read, report, where))

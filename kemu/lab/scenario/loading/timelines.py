@@ -16,7 +16,7 @@ from kemu import errors
 from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.conversion import user_files
 from kemu.emulated.settings import paths
-from kemu.emulated.settings.declared import chosen
+from kemu.emulated.settings.declared import chosen, plain
 from kemu.emulated.settings.documents import Path
 from kemu.emulated.settings.shapes import Report
 from kemu.emulated.settings.values import duration_text
@@ -29,6 +29,7 @@ from kemu.lab.scenario.loading import clusters, loads, references
 from kemu.lab.scenario.loading.objects import job_formats, job_tables, job_traces, manifest_files, manifests, openb
 from kemu.lab.scenario.loading.objects.manifests import Declared
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.resource_v1_pb2 import ResourceClaimTemplate
 from kemu.runtime.random_streams import random_stream
 from kemu.runtime.words import did_you_mean
 
@@ -70,6 +71,8 @@ class Timeline:
         self.declared: list[Declared] = []
         self.trace_nodes: list[Node] = []
         self.trace_priority_classes: dict[str, int] = {}
+        self.trace_claims: dict[str, ResourceClaimTemplate] = {}
+        """What pods of traces claim, by name."""
         self.traces = False
         """Whether there is a trace that brings nodes of its own."""
         self.trace_digests: dict[int, str] = {}
@@ -206,7 +209,10 @@ class Timeline:
             )
         kubelet = {} if files.kubelet is None else paths.get(self.report.document.data, (*path, "kubelet"))
         for name, template in read.nodes:
-            self.trace_nodes.append(clusters.named(template, name, kubelet))
+            group = read.devices.get(name)
+            its_devices = () if group is None else (plain(group),)
+            self.trace_nodes.append(clusters.named(template, name, kubelet, its_devices=its_devices))
+        self.trace_claims |= {one.metadata.name: one for one in read.claims}
         self.trace_priority_classes |= openb.PRIORITY_CLASSES
         self.trace_digests[index] = read.trace.digest
         self.workloads.append(dataclasses.replace(workload, trace=read.trace))

@@ -86,6 +86,11 @@ def _bugs(scenario: Scenario, actors: str) -> dict[str, list[str]]:
     return {variants.BUGS_KEY: found} if found else {}
 
 
+def _measured(scenario: Scenario) -> dict[str, bool]:
+    """The key of the configuration of an actor that logs what metrics need."""
+    return {"measured": True} if scenario.metrics else {}
+
+
 def _limits(scenario: Scenario, stated: bool, rates: limits.Rates) -> dict[str, Any]:
     """The key of the configuration of an actor that may not send any number of requests."""
     acts = stated or scenario.timing.get(timing_keys.CLIENT_LIMITS) == timing_keys.KUBERNETES
@@ -136,6 +141,7 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
         "lives": [workloads.plain_lives(each) for each in scenario.lives],
         **_rights(scenario),
         "service_time": scenario.timing.get("apiService"),
+        **_measured(scenario),
         **_bugs(scenario, variants.APISERVER),
     }
     specs = []
@@ -288,7 +294,7 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
     if scenario.autoscaler is not None:
         chosen.setdefault(controller_keys.CLUSTER_AUTOSCALER, Controller())
     for name, settings in chosen.items():
-        config: dict[str, Any] = _bugs(scenario, variants.CONTROLLERS)
+        config: dict[str, Any] = {**_bugs(scenario, variants.CONTROLLERS), **_measured(scenario)}
         if own := plain(settings.own):
             config["settings"] = own
         if (lag := _lag(scenario, name, settings)) is not None:

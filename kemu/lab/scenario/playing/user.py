@@ -19,6 +19,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, Literal, TypeVar, cast
 
+from google.protobuf.message import Message
+
 from kemu import errors
 from kemu.emulated.client import clients, drains, informers, streams
 from kemu.emulated.kubelet.pods import statuses
@@ -37,6 +39,7 @@ from kemu.lab.scenario.scenarios import Manifest, Scenario
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
+from kemu.messages.k8s.resource_v1_pb2 import ResourceClaim
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
 from kemu.runtime.runlog.events import DrainStepped, UserActed, UserPodCreated, UserRefused
 
@@ -177,15 +180,24 @@ class User:
                     continue
                 problem = errors.Problem(file, line, column, path, error.message)
                 raise errors.ScenarioError([problem]) from error
+        for message, _ in created:
+            if isinstance(message, ResourceClaim):
+                for consumer in message.status.reservedFor:
+                    name = "Pod", message.metadata.namespace, consumer.name
+                    consumer.uid = uids.get(name, consumer.uid)
         await asyncio.gather(*[self._set_status(message, answer) for message, answer in created])
 
     async def _set_status(self, message: Any, created: Any) -> None:
-        """The status that a manifest states; a pod with a node and without a status has run there since time 0."""
-        is_pod = isinstance(message, core_v1_pb2.Pod)
-        if is_pod and message.spec.nodeName and not message.HasField("status"):
-            now_unix_ns = self._env.clock.epoch_unix_s * SECOND_NS
-            meta.set_condition(created.status.conditions, "PodScheduled", "True", "", "", now_unix_ns)
-            statuses.running(created, now_unix_ns)
+        """The status that a manifest states; a pod with a node and without a status, but for its claims, has run there
+        since time 0."""
+        if isinstance(message, core_v1_pb2.Pod) and not _OF_LIFE.intersection(_stated(message.status)):
+            if not message.spec.nodeName and not message.HasField("status"):
+                return
+            created.status.MergeFrom(message.status)
+            if message.spec.nodeName:
+                now_unix_ns = self._env.clock.epoch_unix_s * SECOND_NS
+                meta.set_condition(created.status.conditions, "PodScheduled", "True", "", "", now_unix_ns)
+                statuses.running(created, now_unix_ns)
         elif isinstance(message, CustomObject):
             await self._set_custom_status(message, created)
             return
@@ -471,6 +483,18 @@ _ACTIONS: dict[str, Callable[[User, Event, Any], Awaitable[None]]] = {
     "taint": User._taint,
     "untaint": User._taint,
 }
+
+
+def _stated(message: Message) -> list[str]:
+    """The fields that are set."""
+    return [field.name for field, _ in message.ListFields()]
+
+
+_OF_LIFE = set(core_v1_pb2.PodStatus.DESCRIPTOR.fields_by_name) - {
+    "resourceClaimStatuses",
+    "extendedResourceClaimStatus",
+}
+"""Fields of the status of a pod that say more than which claims are its own."""
 
 
 def _name_of(message: KubernetesObject) -> tuple[str, str, str]:

@@ -7,13 +7,19 @@ from typing import Any
 import altair as alt
 
 from kemu.lab.sweep.plots import styles
-from kemu.lab.sweep.plots.sources import NotShownError, Source
+from kemu.lab.sweep.plots.sources import Source
+from kemu.lab.sweep.plots.styles import NotShownError
 
 METRICS = ("utilisation.cpu", "waiting.p99_s")
 _ALL_NAMES, _MOST_NAMES = 6, 14
 
 
-def chart(source: Source, theme: styles.Theme, metrics: tuple[str, str] = METRICS) -> alt.TopLevelMixin:
+def chart(
+    source: Source,
+    theme: styles.Theme,
+    metrics: tuple[str, str] = METRICS,
+    log: styles.Logarithmic = styles.LINEAR,
+) -> alt.TopLevelMixin:
     """Each variant is a point: the means over its seeds, with their 95 % intervals as whiskers."""
     first, second = metrics
     across, up = source.metric(first), source.metric(second)
@@ -37,8 +43,8 @@ def chart(source: Source, theme: styles.Theme, metrics: tuple[str, str] = METRIC
         scale=alt.Scale(domain=kinds, range=[theme.colours[0], theme.dim]),
     )  # fmt: skip
     shape = alt.Shape("kind:N", title=None, scale=alt.Scale(domain=kinds, range=["circle", "cross"]))
-    x = alt.X("x:Q", title=styles.title(first), scale=_scale(points, "x_low", 46))
-    y = alt.Y("y:Q", title=styles.title(second), scale=_scale(points, "y_low", 26))
+    x = alt.X("x:Q", title=styles.title(first), **_scale(points, "x", 46, log.x))
+    y = alt.Y("y:Q", title=styles.title(second), **_scale(points, "y", 26, log.y))
     base = alt.Chart(alt.Data(values=points))
     layers = [
         alt.Chart(alt.Data(values=front))
@@ -82,13 +88,18 @@ def _places(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [found[place] for place in sorted(found)]
 
 
-def _scale(points: list[dict[str, Any]], low: str, padding: int) -> alt.Scale:
-    """Room around the points, but nothing below 0 where nothing is."""
+def _scale(points: list[dict[str, Any]], value: str, padding: int, log: bool) -> dict[str, Any]:
+    """The scale, and the axis of a logarithmic one: room around the points, but nothing below 0 where nothing is."""
+    low, high = f"{value}_low", f"{value}_high"
+    most = max(point[high] for point in points)
+    if log:
+        begin = styles.logarithmic(points, value, low, f"--log-{value}") / 1.2
+        scale = alt.Scale(type="log", domain=[begin, most * 1.2], nice=False)
+        return {"scale": scale, "axis": alt.Axis(values=styles.powers(begin, most * 1.2))}
     least = min(point[low] for point in points)
-    most = max(point[low.replace("low", "high")] for point in points)
     if 0 <= least < 0.25 * most:
-        return alt.Scale(domain=[0, most * 1.06], nice=True)
-    return alt.Scale(zero=False, padding=padding)
+        return {"scale": alt.Scale(domain=[0, most * 1.06], nice=True)}
+    return {"scale": alt.Scale(zero=False, padding=padding)}
 
 
 def _beats(one: dict[str, Any], other: dict[str, Any], metrics: tuple[str, str]) -> bool:

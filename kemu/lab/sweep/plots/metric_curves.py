@@ -12,7 +12,8 @@ from typing import Any
 import altair as alt
 
 from kemu.lab.sweep.plots import styles
-from kemu.lab.sweep.plots.sources import Axis, Figure, NotShownError, Source, figure
+from kemu.lab.sweep.plots.sources import Axis, Figure, Source, figure
+from kemu.lab.sweep.plots.styles import NotShownError
 from kemu.lab.sweep.statistics import samples
 
 _MOST_PRIORITIES = 3
@@ -25,7 +26,12 @@ _CONFLICTS = {
 
 
 def starvation(
-    source: Source, theme: styles.Theme, x: str = "", metric: str = "waiting.p99_s", priority: int | None = None
+    source: Source,
+    theme: styles.Theme,
+    x: str = "",
+    metric: str = "waiting.p99_s",
+    priority: int | None = None,
+    log: styles.Logarithmic = styles.LINEAR,
 ) -> alt.TopLevelMixin:
     """How a metric of each priority grows with the load."""
     axis = source.numeric(x, likely=_LOADS)
@@ -46,10 +52,12 @@ def starvation(
     is_load = any(part in axis.name.lower() for part in _LOADS)
     over = "the load" if is_load else axis.name
     title = f"How waiting changes with {over}" if metric.startswith("waiting.") else f"{words[0].upper()}{words[1:]}"
-    return _drawn(source, theme, axis, points, words, title)
+    return _drawn(source, theme, axis, points, words, title, log)
 
 
-def conflicts(source: Source, theme: styles.Theme, x: str = "") -> alt.TopLevelMixin:
+def conflicts(
+    source: Source, theme: styles.Theme, x: str = "", log: styles.Logarithmic = styles.LINEAR
+) -> alt.TopLevelMixin:
     """How many pods meet a conflict, by what found it."""
     axis = source.numeric(x, likely=_SCHEDULERS)
     rows = source.rows(
@@ -60,17 +68,19 @@ def conflicts(source: Source, theme: styles.Theme, x: str = "") -> alt.TopLevelM
         raise NotShownError("no run had a conflict")
     points: list[dict[str, Any]] = []
     has_others = len(source.axes) > 1
-    for name, words in _CONFLICTS.items():
+    for name, line in _CONFLICTS.items():
         found: dict[int, dict[int, samples.Figure]] = {}
         for row in rows:
             share = 100 * row[name] / row["pods_created"]
             found.setdefault(row["variant_index"], {})[row["seed"]] = samples.Figure(share, share)
         figures = {index: figure(by_seed) for index, by_seed in found.items()}
         points += [
-            {**point, "panel": point["line"] if has_others else "", "line": words}
+            {**point, "panel": point["line"] if has_others else "", "line": line}
             for point in _points(source, axis, figures, "")
         ]
-    return _drawn(source, theme, axis, points, "conflicts for each 100 pods created", "How often schedulers collide")
+    return _drawn(
+        source, theme, axis, points, "conflicts for each 100 pods created", "How often schedulers collide", log
+    )
 
 
 def _points(source: Source, axis: Axis, figures: dict[int, Figure], panel: str) -> list[dict[str, Any]]:
@@ -85,7 +95,13 @@ def _points(source: Source, axis: Axis, figures: dict[int, Figure], panel: str) 
 
 
 def _drawn(
-    source: Source, theme: styles.Theme, axis: Axis, points: list[dict[str, Any]], words: str, title: str
+    source: Source,
+    theme: styles.Theme,
+    axis: Axis,
+    points: list[dict[str, Any]],
+    words: str,
+    title: str,
+    log: styles.Logarithmic,
 ) -> alt.TopLevelMixin:
     lines = list(dict.fromkeys(point["line"] for point in points))
     panels = list(dict.fromkeys(point["panel"] for point in points))
@@ -101,12 +117,22 @@ def _drawn(
         "line:N", sort=lines, title=None, scale=alt.Scale(domain=lines, range=list(styles.DASHES)), legend=legend
     )  # fmt: skip
     values = sorted({point["x"] for point in points})
+    if log.x and values[0] <= 0:
+        raise NotShownError(f"--log-x: {axis.name} is {values[0]:g}, for which a logarithmic axis has no place")
     x = alt.X(
         "x:Q", title=styles.axis_title(axis.name, axis.unit),
-        scale=alt.Scale(domain=[values[0], values[-1]], padding=12, nice=False),
+        scale=alt.Scale(
+            domain=[values[0], values[-1]], padding=12, nice=False, type="log" if log.x else alt.Undefined
+        ),
         axis=alt.Axis(values=values if len(values) <= 12 else alt.Undefined, grid=False),
     )  # fmt: skip
-    y = alt.Y("mean:Q", title=words, scale=alt.Scale(domainMin=0))
+    y_scale, y_axis = alt.Scale(domainMin=0), alt.Undefined
+    if log.y:
+        begin = styles.logarithmic(points, "mean", "low", "--log-y")
+        end = max(point["high"] for point in points)
+        y_scale = alt.Scale(type="log", domain=[begin, end], nice=False)
+        y_axis = alt.Axis(values=styles.powers(begin, end))
+    y = alt.Y("mean:Q", title=words, scale=y_scale, axis=y_axis)
     base = alt.Chart()
     size = {1: 560, 2: 340}.get(len(panels), 250)
     layered = alt.layer(

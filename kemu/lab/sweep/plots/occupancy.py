@@ -7,7 +7,8 @@ from typing import Any
 import altair as alt
 
 from kemu.lab.sweep.plots import styles
-from kemu.lab.sweep.plots.sources import NotShownError, Source, Variant
+from kemu.lab.sweep.plots.sources import Source, Variant
+from kemu.lab.sweep.plots.styles import NotShownError
 
 _STEPS = 80
 _MOST_ROWS = 40

@@ -11,16 +11,13 @@ from typing import Any
 
 from kemu.emulated.objects.plain import Json
 from kemu.errors import KemuError
+from kemu.lab.sweep.plots.styles import NotShownError
 from kemu.lab.sweep.results import folders, queries, tables
 from kemu.lab.sweep.statistics import intervals, samples
 
 Row = dict[str, Any]
 
 _NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)(.*)")
-
-
-class NotShownError(KemuError):
-    """These results have nothing for this picture."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +58,8 @@ class Source:
         self._database = queries.Database(found)
         about = found.head.about
         self.name = str(about.get("name") or (path.stem if path.is_file() else path.name))
+        self.metrics = [str(metric) for metric in about.get("metrics", ())]
+        """Those that the experiment names, as ``waiting.max_s(priority=1000)``."""
         columns = list(found.head.axes.values())
         named = ", ".join(f'"{column}"' for column in columns)
         rows = self.rows(f"SELECT DISTINCT variant_index, variant{', ' if named else ''}{named} FROM runs ORDER BY 1")
@@ -102,11 +101,13 @@ class Source:
         """What makes the variant, but for that axis: names a line of a picture."""
         return ", ".join(f"{name}={_text(value)}" for name, value in variant.values.items() if name != axis.name)
 
+    def texts(self, variant: Variant) -> list[str]:
+        """Its value on each axis."""
+        return [f"{_text(variant.values[axis.name])}{axis.unit}" for axis in self.axes]
+
     def values(self, variant: Variant) -> str:
         """Its name without those of the axes."""
-        units = {axis.name: axis.unit for axis in self.axes}
-        found = [f"{_text(value)}{units[name]}" for name, value in variant.values.items()]
-        return ", ".join(found) or variant.name
+        return ", ".join(self.texts(variant)) or variant.name
 
     def metric(self, name: str, priority: int | None = None) -> dict[int, Figure]:
         """By variant. Raises KemuError where there is no such metric."""

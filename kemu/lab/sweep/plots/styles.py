@@ -6,9 +6,17 @@ picture has a background of its own, so it can be read on a page of any colour.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from kemu.errors import KemuError
+
+
+class NotShownError(KemuError):
+    """These results have nothing for this picture."""
+
 
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 """The renderer brings the first along; the others have the same widths, for browsers that show the SVG."""
@@ -34,6 +42,39 @@ THEMES: Mapping[str, Theme] = {
         ("#56b4e9", "#e69f00", "#2bc79a", "#f08fc0", "#f0e442", "#ff8f5a", "#9da7b3", "#ffffff"),
     ),
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Logarithmic:
+    """Which axes of numbers are logarithmic."""
+
+    x: bool = False
+    y: bool = False
+
+
+LINEAR = Logarithmic()
+
+
+def logarithmic(points: Sequence[dict[str, Any]], value: str, low: str, option: str) -> float:
+    """Where such an axis begins; ends of intervals that it has no place for are cut off there. Raises NotShownError for
+    a figure that it has no place for."""
+    least = min(point[value] for point in points)
+    if least <= 0:
+        raise NotShownError(f"{option}: some figure is {least:g}, for which a logarithmic axis has no place")
+    begin: float = min(max(point[low], least / 4) for point in points)
+    for point in points:
+        point[low] = max(point[low], begin)
+    return begin
+
+
+def powers(begin: float, end: float) -> list[float]:
+    """Labels of a logarithmic axis: powers of ten, and between few of them also 2 and 5 times those."""
+    first, last = math.floor(math.log10(begin)), math.ceil(math.log10(end))
+    steps = (1,) if last - first > 3 else (1, 2, 5)
+    found = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
+    return [each for each in found if begin <= each <= end] or [begin, end]
+
+
 MOST_COLOURS = 8
 DASHES: Sequence[Sequence[int]] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1])
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "triangle-right", "triangle-left")

@@ -14,7 +14,8 @@ import altair as alt
 import numpy as np
 
 from kemu.lab.sweep.plots import styles
-from kemu.lab.sweep.plots.sources import NotShownError, Source, Variant
+from kemu.lab.sweep.plots.sources import Source, Variant
+from kemu.lab.sweep.plots.styles import NotShownError
 from kemu.lab.sweep.statistics import waiting
 
 _LEAST_S = 0.001

@@ -28,6 +28,17 @@ Key = tuple[int, int]
 """A cell: index of its variant, and seed."""
 
 
+class OtherSweep(KemuError):
+    """The journal is of another sweep, or of another version of kemu."""
+
+    def __init__(self, folder: Path, why: str) -> None:
+        super().__init__(
+            f"{folder} holds another sweep: {why}; nothing of it was changed. "
+            "Choose another folder with --out, or replace it with --force"
+        )
+        self.why = why
+
+
 class Journal:
     """Journal of one folder; no other process may write it meanwhile."""
 
@@ -88,10 +99,7 @@ class Journal:
         differs = [key for key in wanted if found.get(key) != wanted[key]]
         if differs:
             told = " and ".join(_difference(key, found.get(key), wanted[key]) for key in differs)
-            raise KemuError(
-                f"{self.path.parent} holds another sweep: {told}; nothing of it was changed. "
-                "Choose another folder with --out, or replace it with --force"
-            )
+            raise OtherSweep(self.path.parent, told)
 
     def append(self, record: CellRecord) -> None:
         """Raises OSError where the disk is full."""

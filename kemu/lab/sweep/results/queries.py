@@ -11,11 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kemu.errors import KemuError
 from kemu.lab.sweep.results import tables
 from kemu.lab.sweep.results.folders import Source
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
 
 _FILE = "_file"
 _ROWS_AT_ONCE = 10_000
@@ -58,13 +62,26 @@ class Database:
         for setting in _SETTINGS:
             self._connection.execute(f"SET {setting}")
 
+    def _checked(self, query: str) -> duckdb.Statement:
+        """Raises QueryWrong."""
+        statements = self._connection.extract_statements(query)
+        if len(statements) != 1 or statements[0].type.name not in _READS:
+            raise QueryWrong("a query is one SELECT (or DESCRIBE, SUMMARIZE, EXPLAIN) statement")
+        return statements[0]
+
+    def arrow(self, query: str) -> pa.Table:
+        """The whole answer. Raises QueryWrong."""
+        try:
+            self._checked(query)
+            table: pa.Table = self._connection.sql(query).to_arrow_table()
+        except self._error as error:
+            raise QueryWrong(_explained(str(error))) from None
+        return table.rename_columns(_unique(table.column_names))
+
     def ask(self, query: str) -> Answer:
         """Raises QueryWrong."""
         try:
-            statements = self._connection.extract_statements(query)
-            if len(statements) != 1 or statements[0].type.name not in _READS:
-                raise QueryWrong("a query is one SELECT (or DESCRIBE, SUMMARIZE, EXPLAIN) statement")
-            found = self._connection.execute(statements[0])
+            found = self._connection.execute(self._checked(query))
         except self._error as error:
             raise QueryWrong(_explained(str(error))) from None
         columns = found.description or []

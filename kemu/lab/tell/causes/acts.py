@@ -22,7 +22,7 @@ from kemu.runtime.words import short
 
 SECOND_NS = 1_000_000_000
 CREATED, CHANGED, DELETED = "created", "changed", "deleted"
-TOGETHER_NS = 10 * SECOND_NS
+TOGETHER_NS = 60 * SECOND_NS
 """The same done to several nodes within this time is one act."""
 _BUILT_IN = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "ToBeDeletedBy", "DeletionCandidateOf")
 MOST_FIELDS = 3

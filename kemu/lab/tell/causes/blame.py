@@ -48,6 +48,8 @@ class Struck:
     whom: frozenset[str]
     """Actors and nodes that it names or has hit."""
     faults: list[Fault]
+    stated: frozenset[str] = frozenset()
+    """Those that it names."""
 
 
 T = TypeVar("T")
@@ -253,6 +255,9 @@ class Blame:
         if act is None:
             return [Blamed(self._standing("Node", self._group(node), "unschedulable"), 1.0)]
         return [Blamed(act, 1.0, (Step("cordoned", node, act.time_ns),))]
+
+    def drain(self, node: str, time_ns: int) -> Act | None:
+        return self._of_node(node, time_ns, what=("drained",))
 
     def _standing(self, kind: str, name: str, what: str) -> Act:
         known = self.acts.of[kind, name]
@@ -639,6 +644,10 @@ def _spread(items: Sequence[T]) -> Sequence[T]:
     return items if len(items) <= SAMPLE else items[:: -(-len(items) // SAMPLE)]
 
 
+_WHOM = ("actor", "actors", "node", "nodes", "between", "from", "to", "apiServer", "of", "process", "clusterNode")
+"""Parameters of faults that name actors, nodes or processes."""
+
+
 def _struck(faults: Sequence[Fault]) -> list[Struck]:
     """Faults by their ids."""
     by_id: dict[str, list[Fault]] = {}
@@ -647,12 +656,17 @@ def _struck(faults: Sequence[Fault]) -> list[Struck]:
     found = []
     for id_, group in by_id.items():
         whom = {name for fault in group for pair in fault.hits for name in pair if name}
-        for fault in group:
-            for value in fault.data.parameters.values():
-                whom |= set(_flat(value))
+        stated = {
+            who
+            for fault in group
+            for name, value in fault.data.parameters.items()
+            if name in _WHOM
+            for who in _flat(value)
+        }
+        whom |= stated
         ends = [fault.end_ns for fault in group]
         end_ns = None if None in ends else max(end for end in ends if end is not None)
-        found.append(Struck(id_, group[0].what, group[0].begin_ns, end_ns, frozenset(whom), group))
+        found.append(Struck(id_, group[0].what, group[0].begin_ns, end_ns, frozenset(whom), group, frozenset(stated)))
     return found
 
 

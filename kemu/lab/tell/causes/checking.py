@@ -42,6 +42,8 @@ def check(scenario: Scenario, causes: Causes, limit_s: float, most: int = CHECKE
         else root
         for number, root in enumerate(causes.roots)
     ]
+    # What is refuted comes after what is not.
+    roots.sort(key=lambda root: root.check is not None and root.check.holds is False)
     return dataclasses.replace(causes, roots=tuple(roots))
 
 

@@ -23,7 +23,7 @@ from kemu.lab.tell.causes.symptoms import Symptom, Symptoms
 MOST_LINKS = 6
 OF_LATER = 0.1
 """An earlier change that was as bad, in its time, as this part of a later one is to blame for both."""
-LEAST_SHARE = 0.03
+LEAST_SHARE = 0.05
 """What explains less is no root."""
 
 

@@ -5,8 +5,6 @@ Role: below :mod:`blame`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.kubelet.usage.usages import USAGE
 from kemu.emulated.objects import meta, resources
 from kemu.lab.checks.history.facts import PodHistory
@@ -152,9 +150,10 @@ class Owners:
         return found[-1] if found else None
 
 
-def _uses(template: core_v1_pb2.PodTemplateSpec) -> tuple[str, list[Any]]:
+def _uses(template: core_v1_pb2.PodTemplateSpec) -> tuple[str, dict[str, str], list[core_v1_pb2.Container]]:
+    """On what of a template it depends how much its pods use: lives by rule go by labels, images and commands."""
     containers = [*template.spec.initContainers, *template.spec.containers]
-    return template.metadata.annotations.get(USAGE, ""), [one.resources for one in containers]
+    return template.metadata.annotations.get(USAGE, ""), dict(template.metadata.labels), containers
 
 
 def _same(one: core_v1_pb2.PodTemplateSpec, other: core_v1_pb2.PodTemplateSpec) -> bool:

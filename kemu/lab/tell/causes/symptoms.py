@@ -34,6 +34,8 @@ STARTS_NS = 30 * SECOND_NS
 """So long may it take to start."""
 EVICTED, PREEMPTED, KILLED, RESTARTED, REJECTED, REFUSED, VOLUNTARY = 2.0, 1.5, 1.0, 0.5, 0.2, 0.3, 0.2
 """Weights of what is over in an instant."""
+OF_DRAIN = 0.15
+"""The share of who drains a node in what a budget then keeps there."""
 MOST_OF_ONE = 10
 """So many kills, restarts or minutes of one pod count."""
 MOST_ALIKE = 200
@@ -362,6 +364,9 @@ class Symptoms:
             ]
             end_ns = min(ends, default=self._end_ns)
             found = shared((1.0, self._budget(fact)) for fact in waits[:20])
+            act = self._blame.drain(name, waits[0].time_ns)
+            if act is not None:
+                found = shared([(1 - OF_DRAIN, found), (OF_DRAIN, [Blamed(act, 1.0)])])
             step = Step("drain", name, waits[0].time_ns)
             weight = 1.0 + 2 * (end_ns - waits[0].time_ns) / MINUTE_NS
             yield Symptom("drain", name, weight, waits[0].time_ns, end_ns, with_step(found, step))

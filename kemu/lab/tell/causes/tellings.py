@@ -22,7 +22,7 @@ def lines(causes: Causes, width: int, most: int = 0) -> Iterator[Text]:
         for link in causes.symptoms[:HEAD_LINKS]:
             yield from layouts.hanging(layouts.text("   ", (f"{when(link)}  ", "dim")), Text(link.what), width)
         return
-    share = 1 - causes.unexplained
+    share = sum(root.share for root in causes.roots)
     count = len(causes.roots)
     many = f"{count} roots explain" if count > 1 else "1 root explains"
     yield Text(f"Why: {many} {share:.0%} of what went wrong", "bold")

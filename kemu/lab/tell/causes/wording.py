@@ -79,7 +79,7 @@ class Words:
         else:
             names = [short(name) for name in subjects]
             counted = f"{n} {unit}"
-        most = f"{(last_ns - first_ns) / SECOND_NS:.3g} s"
+        most = lasting(last_ns - first_ns)
         if kind == "slow":
             most = self._slowest()
             names = [name.partition(" ")[2] for name in subjects]
@@ -87,14 +87,14 @@ class Words:
             names = []
         text = (one if n == 1 else many).format(one=names[0] if names else "one", many=counted, n=n, most=most)
         if kind in _LASTING and longest_ns:
-            text += f", up to {longest_ns / SECOND_NS:.3g} s"
+            text += f", up to {lasting(longest_ns)}"
         return Link(kind, text, n, unit if n != 1 else unit.removesuffix("s"), first_ns, last_ns, tuple(names[:NAMES]))
 
     def _slowest(self) -> str:
         from kemu.runtime.runlog.events import ApiRequest
 
         longest = max((time_ns - event.start for time_ns, _, event in self._evidence.events[ApiRequest]), default=0)
-        return f"{longest / SECOND_NS:.3g} s"
+        return lasting(longest)
 
     def _important(self, uids: Sequence[str]) -> str:
         """``, 8 of them vital``: where pods of several priorities are concerned, those of the highest."""
@@ -130,7 +130,7 @@ class Words:
         if isinstance(cause, Struck):
             begins = f"fault {cause.what}"
             detail = _lasted(cause)
-            whom = self._zone(cause.id) or sorted(cause.whom)
+            whom = self._zone(cause.id) or sorted(cause.stated or cause.whom)
             return Root(
                 FAULT,
                 cause.id,
@@ -208,8 +208,14 @@ class Words:
         return f"uses up to {size(most)} of memory, requests {size(wants)}" if most > wants else ""
 
 
+def lasting(time_ns: int) -> str:
+    """``12.5 s``, ``219 s``, ``30 min``"""
+    seconds = time_ns / SECOND_NS
+    return f"{seconds:.3g} s" if seconds < 600 else f"{seconds / 60:.0f} min"
+
+
 def _lasted(cause: Struck) -> str:
     if cause.end_ns is None:
         return "to the end of the run"
     times = f"{len(cause.faults)} times, " if len({fault.begin_ns for fault in cause.faults}) > 1 else ""
-    return f"{times}for {(cause.end_ns - cause.begin_ns) / SECOND_NS:g} s"
+    return f"{times}for {lasting(cause.end_ns - cause.begin_ns)}"

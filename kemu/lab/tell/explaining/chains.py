@@ -270,7 +270,7 @@ def _decided(step: Step, telling: Telling, walk: _Walk) -> str:
     if not unheard:
         room = telling.room(step)
         if room is None:
-            return step.text
+            return f"{step.text}{telling.who_holds(step)}"
         return f"{step.text}, although {room.node} had {amount(room.resource, room.true)} free"
     held = [change for change in unheard if telling.hold_of(step.actor, change.revision) is not None]
     free = telling.free(step)

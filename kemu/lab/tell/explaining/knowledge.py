@@ -16,12 +16,13 @@ from typing import NamedTuple
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
-from kemu.messages.k8s import core_v1_pb2
+from kemu.lab.checks.history.claims import DeviceID, text_of
+from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
 from kemu.runtime.runlog.events import ApiRequest, Transaction, WatchDelivered, WatchListed, WritesAcknowledged
 from kemu.runtime.runlog.frames import Entry
-from kemu.runtime.words import short
+from kemu.runtime.words import listed, short
 
-PODS, NODES = "/registry/pods/", "/registry/nodes/"
+PODS, NODES, CLAIMS = "/registry/pods/", "/registry/nodes/", "/registry/resourceclaims/"
 NEVER = 1 << 62
 
 
@@ -52,6 +53,17 @@ class Change:
     @cached_property
     def node(self) -> NodeState | None:
         return NodeState.read(self.value) if self.value is not None and self.key.startswith(NODES) else None
+
+    @cached_property
+    def claim(self) -> ClaimState | None:
+        """None where it is no claim of devices, or gone."""
+        return ClaimState.read(self.value) if self.value is not None and self.key.startswith(CLAIMS) else None
+
+    @property
+    def given(self) -> frozenset[DeviceID]:
+        """The devices that a claim was given by it."""
+        claim, before = self.claim, self.before.claim if self.before is not None else None
+        return claim.devices - (before.devices if before is not None else frozenset()) if claim else frozenset()
 
     @property
     def name(self) -> str:
@@ -106,6 +118,27 @@ class NodeState:
             any(one.type == "Ready" and one.status != "True" for one in node.status.conditions),
             node.spec.unschedulable,
         )
+
+
+@dataclass(frozen=True)
+class ClaimState:
+    """Of a claim of devices."""
+
+    devices: frozenset[DeviceID]
+    """Allocated as a whole."""
+    pods: tuple[tuple[str, str], ...]
+    """For which it is reserved: ``namespace/name`` and UID."""
+
+    @staticmethod
+    def read(value: bytes) -> ClaimState:
+        claim = resource_v1_pb2.ResourceClaim.FromString(value)
+        results = claim.status.allocation.devices.results
+        devices = (
+            (one.driver, one.pool, one.device) for one in results if not one.adminAccess and not one.HasField("shareID")
+        )
+        namespace = claim.metadata.namespace
+        pods = ((f"{namespace}/{one.name}", one.uid) for one in claim.status.reservedFor if one.resource == "pods")
+        return ClaimState(frozenset(devices), tuple(pods))
 
 
 class Knowledge:
@@ -238,6 +271,8 @@ def told(change: Change) -> str:
         return _told_of_pod(before.pod if before is not None else None, change.pod)
     if change.key.startswith(NODES):
         return _told_of_node(before.node if before is not None else None, change.node)
+    if change.given:
+        return f"was given {listed(map(text_of, sorted(change.given)))}"
     return "was created" if before is None or before.value is None else "was changed"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.plain import Json
+from kemu.lab.checks.history.claims import text_of
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.tell.explaining import knowledge
 from kemu.lab.tell.explaining.knowledge import NEVER, PODS, Change, Knowledge, Moment
@@ -186,7 +187,19 @@ class StepMaker:
             name = change.name
             what = f"written {clause}"
             return Step(at, actor, what, f"node {name} {clause}", f"{name} {clause}", weight, node=name, change=change)
+        if change.given and change.claim is not None and change.claim.pods:
+            return self._given(at, actor, change, *change.claim.pods[0])
         return None
+
+    def _given(self, at: Moment, actor: str, change: Change, key: str, uid: str) -> Step:
+        """A claim was given its devices, for a pod."""
+        who = self._known.writer(change.revision) or actor
+        name, devices = self._names.pod(key, uid), listed(map(text_of, sorted(change.given)))
+        text = f"{self._names.actor(who)} gave {devices} to claim {change.name} of {name}"
+        return Step(
+            at, who, "devices given", text, f"{name} gets {listed(sorted(one[-1] for one in change.given))}", OUTCOME,
+            key, uid, which=self._names.which(key, uid), change=change,
+        )  # fmt: skip
 
     def revision(self, change: Change) -> Step:
         """A write that a check names, whatever it is about."""

@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kemu.emulated.objects import resources
+from kemu.lab.tell import devices
 from kemu.lab.tell.explaining import knowledge
-from kemu.lab.tell.explaining.knowledge import NODES, PODS, Change, Knowledge, Moment, PodState
+from kemu.lab.tell.explaining.knowledge import CLAIMS, NODES, PODS, Change, Knowledge, Moment, PodState
 from kemu.lab.tell.explaining.names import Names
 from kemu.lab.tell.explaining.recordings import Flight, Recording
 from kemu.lab.tell.explaining.steps import Step, StepMaker
@@ -91,7 +92,7 @@ class Telling:
         has_no_room = self.free(step) is not None
         found = []
         for key in self.known.of_key:
-            if not key.startswith((PODS, NODES)) or (step.what == "created" and key in own):
+            if not key.startswith((PODS, NODES, CLAIMS)) or (step.what == "created" and key in own):
                 continue
             for change in self.known.unheard(step.actor, key, step.begun, until):
                 # A controller that does not wait until it sees what it has made may make it twice.
@@ -108,6 +109,8 @@ class Telling:
     def _matters(self, change: Change, step: Step, has_no_room: bool) -> bool:
         clause = knowledge.told(change)
         if step.what == "attempt scheduled":
+            if change.key.startswith(CLAIMS):
+                return self._takes_devices(change, step)
             if change.key.startswith(NODES):
                 return change.name == step.node and "tainted" in clause
             return has_no_room and self._is_there(change, step) and "bound to" in clause
@@ -119,6 +122,11 @@ class Telling:
             is_own = self.known.writer(change.revision) == step.actor
             return is_own and change.name != short(step.pod) and "was created" in clause
         return False
+
+    def _takes_devices(self, change: Change, step: Step) -> bool:
+        """Whether it gave a claim of other pods what the pod of the step got, too."""
+        own = {one.change for one in self.of_pod.get(step.pod, ()) if one.what == "devices given"}
+        return change not in own and any(change.given & one.given for one in own if one is not None)
 
     def _is_there(self, change: Change, step: Step) -> bool:
         """Whether the pod comes to the node of the step, or leaves it."""
@@ -173,6 +181,14 @@ class Telling:
                 return Free(change.name, resource, 0, wanted, left)
         return None
 
+    def who_holds(self, step: Step) -> str:
+        """Of an attempt that found no free device, who held them: the rest of a sentence."""
+        pod = self.recording.execution.history.pods.get(step.uid)
+        if step.what != "attempt unschedulable" or pod is None:
+            return ""
+        fact = next((one for one in pod.facts if one.what == "unschedulable" and one.time_ns == step.at.time_ns), None)
+        return devices.who_holds(self.recording.execution.history, pod, fact) if fact is not None else ""
+
     def _assumed(self, step: Step) -> list[Step]:
         """The scheduler's own earlier choices of that node: it counts them before they are bound."""
         return [
@@ -196,6 +212,8 @@ class Telling:
         key = change.key.removeprefix(PODS)
         state = change.pod or (change.before.pod if change.before is not None else None)
         name = self.names.pod(key, state.uid if state is not None else "") if key != change.key else change.name
+        if change.key.startswith(CLAIMS):
+            name = f"claim {name}"
         return f"{name} {knowledge.told(change) or 'changed'}"
 
     def told(self, place: int) -> str:

@@ -93,6 +93,7 @@ class Session:
         self.settings = settings
         self.live_lines = live_lines.LiveLines()
         self.listener = endpoints.Listener()
+        self.listener.measure(scenario)
         self._strikes = strikes.Strikes()
         self.world = worlds.World(self._strikes)
         self.world.loop.outside = lambda: asyncio.run(self._outside())

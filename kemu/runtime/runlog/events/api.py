@@ -124,3 +124,22 @@ class ObjectCorrupt(Event, kind="api.corrupt", by="API server"):
     """The store holds something that is no object; it is not shown"""
 
     key: str
+
+
+class RequestServed(Event, kind="api.served", by="API server"):
+    """A request of any kind was answered, where the scenario says `metrics: true`"""
+
+    by: str
+    verb: str
+    """As in metrics: `GET LIST POST PUT PATCH APPLY DELETE DELETECOLLECTION`."""
+    group: str
+    version: str
+    resource: str
+    subresource: str
+    scope: str
+    """`resource`, `namespace` or `cluster`."""
+    dry_run: str
+    """`All`, or empty."""
+    code: int
+    """Of HTTP."""
+    start: int

@@ -360,3 +360,14 @@ class JobPreempted(Event, kind="kueue.preempted", by=_QUEUES, on_page=True):
     def lines(self, before: Event | None) -> Sequence[Line]:
         said = f"{short(self.job)} is preempted in {self.queue}"
         return (whole("scaled", said, said, BAD, f"by {short(self.by)}: {self.reason}", who="kueue"),)
+
+
+class WorkQueueChanged(Event, kind="workqueue.changed", by="controllers"):
+    """The work queue of a controller has changed, where the scenario says `metrics: true`"""
+
+    queue: str
+    """Its name in the metrics of kube-controller-manager."""
+    what: str
+    """`added`, `taken`, `done`, or `retried`: to be added after a delay, because it failed."""
+    took: int
+    """How long the item has waited (`taken`), or was worked on (`done`), in ns."""

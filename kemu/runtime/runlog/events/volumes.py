@@ -172,7 +172,7 @@ class ClaimDeallocated(Event, kind="devices.deallocated", by=_CLAIMS):
 
     def lines(self, before: Event | None) -> Sequence[Line]:
         phrase = f"claim {short(self.claim)} is deallocated"
-        return (whole("volume", phrase, "claims are deallocated", GOOD, ", ".join(self.devices)),)
+        return (whole("device", phrase, "claims are deallocated", GOOD, ", ".join(self.devices)),)
 
 
 class ClaimDeleted(Event, kind="devices.claim_deleted", by=_CLAIMS):

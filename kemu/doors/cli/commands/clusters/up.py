@@ -128,6 +128,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="plain HTTP without tokens, on loopback: everybody may do everything",
     )
     parser.add_argument("--ui", action="store_true", help="serve the page of kemu report meanwhile")
+    parser.add_argument(
+        "--metrics", action="store_true", help="serve the metrics of all components, with the real ones' names"
+    )
     parser.add_argument("--out", type=Path, help="the run folder; default: runs/up-DATE-TIME")
     parser.add_argument(
         "--log-limit",
@@ -200,7 +203,7 @@ def command(options: argparse.Namespace) -> int:
         epoch_unix_s=options.date or int(time.time()),
         log_bytes=0 if options.virtual else options.log_limit << 20,
         force=options.force,
-        on_begin=live.on_begin,
+        on_begin=_without_end(live.on_begin) if not options.for_ else live.on_begin,
         give_up=lambda: _give_up(out, as_json=options.json),
     )
     printer = Printer()
@@ -236,6 +239,11 @@ def command(options: argparse.Namespace) -> int:
     for left in result.left:
         print(f"left behind: {left}", file=sys.stderr)
     return exits.BY_VERDICT[result.verdict["verdict"]]
+
+
+def _without_end(begin: Callable[[Path, str, int], None] | None) -> Callable[[Path, str, int], None] | None:
+    """The page is not told how long a cluster lasts that lasts until it is ended."""
+    return None if begin is None else lambda folder, name, _duration_ns: begin(folder, name, 0)
 
 
 def _give_up(out: Path, *, as_json: bool) -> None:

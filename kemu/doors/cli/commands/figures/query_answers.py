@@ -1,4 +1,7 @@
-"""How ``kemu results`` prints the answer to a query: as text, CSV or JSON. Neighbour: :mod:`results`, the command."""
+"""How ``kemu results`` prints the answer to a query: as text, CSV, JSON or LaTeX.
+
+Neighbour: :mod:`results`, the command.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from kemu.doors.cli.commands.figures import mean_tables
 from kemu.emulated.objects.plain import Json
 from kemu.lab.sweep.results.queries import Answer
 from kemu.lab.tell import layouts
@@ -25,7 +29,7 @@ _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT", "F
 
 
 def write(answer: Answer, form: str, file: TextIO) -> None:
-    """``form``: ``json``, ``csv`` or ``text``."""
+    """``form``: ``json``, ``csv``, ``latex`` or ``text``."""
     if form == "json":
         rows = [{name: _plain(value) for name, value in zip(answer.names, row, strict=True)} for row in answer.rows]
         file.write(json.dumps({"columns": list(answer.names), "rows": rows}, ensure_ascii=False) + "\n")
@@ -33,6 +37,10 @@ def write(answer: Answer, form: str, file: TextIO) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(answer.names)
         writer.writerows([_cell(value) for value in row] for row in answer.rows)
+    elif form == "latex":
+        columns = "".join("r" if kind.startswith(_NUMBERS) else "l" for kind in answer.types)
+        lines = [[mean_tables.escaped(_shown(value)) for value in row] for row in answer.rows]
+        file.write(mean_tables.tabular([mean_tables.escaped(name) for name in answer.names], lines, columns))
     else:
         _show(answer, file)
 

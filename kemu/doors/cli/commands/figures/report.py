@@ -33,6 +33,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def command(options: argparse.Namespace) -> int:
     from kemu.doors.cli import progress, reports
+    from kemu.lab.sweep.results import journals
     from kemu.runtime.runlog import folders
 
     with progress.waiting(sys.stderr, f"{options.run}: making the report"):
@@ -40,7 +41,13 @@ def command(options: argparse.Namespace) -> int:
         if held is not None and held.kind in ("sweep", "search") and options.compare is not None:
             raise KemuError(f"{options.run}: --compare belongs to a run; this is a {held.kind}")
         if held is not None and held.kind == "sweep":
-            file, size = _sweep(options.run, options.out or options.run / folders.REPORT_FILE, options.data)
+            try:
+                file, size = _sweep(options.run, options.out or options.run / folders.REPORT_FILE, options.data)
+            except journals.OtherSweep as error:
+                raise KemuError(
+                    f"{options.run}: {error.why}, so there is no page of this sweep: kemu results and kemu plot "
+                    "read its tables, and kemu sweep makes it anew"
+                ) from None
         else:
             file, size = reports.write(options.run, options.out, options.data, options.compare)
     print(f"{file}: {size // 1000} kB")

@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import kemu
 from kemu.doors.cli import exits
 
 
@@ -50,6 +51,7 @@ def command(options: argparse.Namespace) -> int:
                 },
                 "interrupted": each.interrupted,
                 "broke": each.broke,
+                **({"recordedBy": each.version} if each.version else {}),
             }
             for each in found
         ]
@@ -59,6 +61,11 @@ def command(options: argparse.Namespace) -> int:
             events = counted(each.events, "event")
             if each.difference is not None:
                 print(f"{each.folder}: {each.difference}")
+                if each.version:
+                    print(
+                        f"It was recorded by kemu {each.version}; this is {kemu.__version__}. Runs of earlier versions "
+                        "stay readable, and come again byte for byte only in the version that recorded them."
+                    )
             elif each.interrupted:
                 print(f"{each.folder}: identical as far as recorded, {events}; the run was interrupted")
             elif each.broke:

@@ -82,6 +82,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="CPU time between two checkpoints (sim); default: 60s, or more where the run needs over 1 GiB",
     )
+    parser.add_argument("--metrics", action="store_true", help="log requests and work queues, too, for kemu metrics")
     live_pages.add_pace_to(parser)
     live_pages.add_to(parser)
     collectors.add_to(parser)
@@ -102,6 +103,8 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
         if match is None:
             raise KemuError(f"--store {options.store}: write it as etcd://HOST:PORT")
         found["store.etcd"] = match[1]
+    if getattr(options, "metrics", False):
+        found["metrics"] = True
     for kind, share in getattr(options, "cells", {}).items():
         found[f"runtime.ray.cells.{kind}"] = share
     return found | settings(options.set)

@@ -12,11 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from kemu.doors.cli import finds, live_pages, programs
+from kemu.doors.cli import finds, live_pages, pipes, programs
 from kemu.lab.exploration.searches import Finding, Search
 from kemu.lab.exploration.shrinking.shrinker import Shrunk
 from kemu.runtime.runlog import folders
-from kemu.runtime.words import counted
+from kemu.runtime.words import counted, harmless
 
 if TYPE_CHECKING:
     from kemu.lab.exploration.executions import Failure
@@ -49,7 +49,9 @@ class Progress:
             from rich.console import Console
             from rich.live import Live
 
-            self._live = Live(console=Console(file=self._stream), refresh_per_second=1 / EVERY_S, transient=True)
+            self._live = Live(
+                console=Console(file=pipes.moving(self._stream)), refresh_per_second=1 / EVERY_S, transient=True
+            )
             self._live.start()
         return self
 
@@ -69,9 +71,8 @@ class Progress:
         if self._live is not None:
             if now_s - self._shown_s >= EVERY_S:
                 self._shown_s = now_s
-                self._live.update(
-                    Text("\n".join([self._line(now_s), *self._details()]), no_wrap=True, overflow="ellipsis")
-                )
+                shown = harmless("\n".join([self._line(now_s), *self._details()]))
+                self._live.update(Text(shown, no_wrap=True, overflow="ellipsis"))
             return
         clusters = list(campaign.clusters)
         for cluster in clusters[self._clusters :]:

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from kemu.doors.cli import exits, parsers
+from kemu.doors.cli import exits, parsers, pipes
 from kemu.errors import KemuError
-from kemu.runtime.words import counted
+from kemu.runtime.words import counted, harmless
 
 if TYPE_CHECKING:
     from kemu.lab.hunt.findings import Finding
@@ -224,7 +224,8 @@ class _Progress:
             from rich.console import Console
             from rich.live import Live
 
-            self._live = Live(console=Console(file=sys.stderr), refresh_per_second=1 / _EVERY_S, transient=True)
+            console = Console(file=pipes.moving(sys.stderr))
+            self._live = Live(console=console, refresh_per_second=1 / _EVERY_S, transient=True)
             self._live.start()
             self._update("first the steps without perturbations")
         return self
@@ -247,7 +248,7 @@ class _Progress:
     def tell(self, text: str) -> None:
         """Something that a person has to know."""
         if self._live is not None:
-            self._live.console.print(f"kemu: {text}", markup=False, highlight=False)
+            self._live.console.print(f"kemu: {harmless(text)}", markup=False, highlight=False)
         else:
             print(f"kemu: {text}", file=sys.stderr, flush=True)
 
@@ -273,7 +274,8 @@ class _Progress:
         table = [] if self.hunt is None else coverage.table(self.hunt.coverage, width - 2)
         head = f"{self._project.name}: {lines[0]}"
         shown = [head, *(f"  {one}" for one in [*filter(None, lines[1:]), *table])]
-        self._live.update(Text("\n".join(shown[: self._live.console.height - 1]), no_wrap=True, overflow="ellipsis"))
+        text = harmless("\n".join(shown[: self._live.console.height - 1]))
+        self._live.update(Text(text, no_wrap=True, overflow="ellipsis"))
 
 
 def _duration(seconds: float) -> str:

@@ -15,6 +15,7 @@ from kemu.emulated.apiserver.admission.external.attributes import Attributes, Ma
 from kemu.emulated.apiserver.authorization import attributes as accesses
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
 from kemu.emulated.objects import identities
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.validation.extensions import admission_registration
 from kemu.emulated.objects.validation.extensions.admission_registration import (
@@ -160,7 +161,7 @@ def _wanted(use: str) -> Sequence[Any]:
     return (types.list_of(types.object_of(JSON_PATCH, {})),)
 
 
-@lru_cache(4096)
+@text_cache(4096)
 def _compiled(use: str, text: str, has_params: bool, declared: tuple[tuple[str, Any], ...]) -> cel.Program | str:
     """The program, or what is wrong with the text."""
     from kemu.emulated import cel

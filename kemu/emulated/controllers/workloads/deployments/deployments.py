@@ -41,7 +41,7 @@ class DeploymentController(controllers.Controller):
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="deployment")
         self.deployments: informers.Informer[apps_v1_pb2.Deployment] = informers.Informer(
             self.client,
             "deployments",

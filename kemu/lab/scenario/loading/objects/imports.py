@@ -23,9 +23,11 @@ _KEPT = {
     "Node": ("capacity", "allocatable", "addresses", "nodeInfo", "images"),
     "Job": ("succeeded", "failed", "completedIndexes", "failedIndexes"),
     "ResourceQuota": ("hard", "used"),
+    "ResourceClaim": ("allocation", "reservedFor", "devices"),
+    "Pod": ("resourceClaimStatuses", "extendedResourceClaimStatus"),
 }
 """What of a status says what machine a Node is, how far a Job has come, so that it counts no pod a second time, and
-that a quota counts from the first moment on."""
+that a quota counts from the first moment on, and which devices a pod has."""
 _TAINTS_BY_CONTROLLERS = (
     "not-ready", "unreachable", "unschedulable", "memory-pressure", "disk-pressure", "pid-pressure",
     "network-unavailable",

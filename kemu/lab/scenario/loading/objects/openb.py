@@ -9,6 +9,8 @@ How it maps, and what is lost:
 * A pod that wants whole devices requests both; one that shares a device requests its share in ``kemu.dev/gpu-milli``
   only, as extended resources are integers. So shares are counted by node, not by device: two halves of two devices
   look like one free device, which a real device plugin would not grant.
+* With ``gpus: devices`` a node has devices of :data:`DRIVER` instead, each of which several claims may share, and a pod
+  claims as many with its share of each: shares are counted by device. ``gpu_spec`` is then a selector of the claim.
 * ``gpu_spec`` (``V100M16|V100M32``) becomes required node affinity on the model.
 * The classes of service become a priority class and the relation of limits to requests: see :data:`SERVICES`.
   Best-effort pods keep their requests (the trace's scheduler reserved them), so that they are Burstable to Kubernetes.
@@ -21,22 +23,25 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kemu import errors
+from kemu.emulated.kubelet.settings.devices import Devices
 from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import user_files
 from kemu.emulated.objects.pods import gpu_cards
-from kemu.lab.scenario.format.traces import Trace, TraceFiles
+from kemu.lab.scenario.format.traces import DEVICES, Trace, TraceFiles
 from kemu.lab.scenario.loading.objects import manifests
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 GPU = gpu_cards.GPU
 GPU_MILLI = gpu_cards.GPU_MILLI
 GPU_MODEL = "nvidia.com/gpu.product"
 PODS_PER_NODE = 110
+DRIVER, MILLI = "gpu.nvidia.com", "milli"
+"""Of GPUs as devices; their capacity, 1000 of each."""
 
 MAX_PROBLEMS = 20
 """After this many bad rows the rest of a file is not read."""
@@ -75,6 +80,10 @@ class Read:
     nodes: tuple[tuple[str, core_v1_pb2.Node], ...]
     """Name and template; nodes that are alike share one."""
     trace: Trace
+    devices: Mapping[str, Devices] = field(default_factory=dict)
+    """By node, where GPUs are devices."""
+    claims: tuple[resource_v1_pb2.ResourceClaimTemplate, ...] = ()
+    """Which the templates of pods name."""
 
 
 def read(folder: Path, files: TraceFiles, start_ns: int = 0) -> Read:
@@ -82,13 +91,22 @@ def read(folder: Path, files: TraceFiles, start_ns: int = 0) -> Read:
     wrong."""
     problems: list[errors.Problem] = []
     digest = hashlib.sha256()
+    as_devices = files.gpus == DEVICES
     found_nodes = _read_nodes(folder / files.nodes, problems, digest) if files.nodes is not None else []
     run_speed_up = files.run_speed_up or files.speed_up
     assert files.pods is not None
     trace = _read_pods(folder / files.pods, problems, digest, files.speed_up, run_speed_up, start_ns, files.limit)
     if problems:
         raise errors.ScenarioError(problems)
-    return Read(tuple(found_nodes), trace)
+    if not as_devices:
+        return Read(tuple(found_nodes), trace)
+    devices = {name: found for name, node in found_nodes if (found := _devices(node)) is not None}
+    for _, node in found_nodes:
+        for amounts in (node.status.capacity, node.status.allocatable):
+            for name in (GPU, GPU_MILLI):
+                amounts.pop(name, None)
+    claims = {one.metadata.name: one for one in (_claim(template) for template in trace.templates if _takes(template))}
+    return Read(tuple(found_nodes), trace, devices, tuple(claims.values()))
 
 
 class _Row:
@@ -285,3 +303,47 @@ def _pod(
         wanted = affinity.nodeSelectorTerms.add().matchExpressions.add(key=GPU_MODEL, operator="In")
         wanted.values.extend(gpu_spec.split("|"))
     return pod
+
+
+# --- GPUs as devices --------------------------------------------------------------------------------------------------
+
+
+def _devices(node: core_v1_pb2.Node) -> Devices | None:
+    """Those of a node that offers them as extended resources."""
+    count = int(node.status.capacity[GPU].string) if GPU in node.status.capacity else 0
+    if not count:
+        return None
+    model = node.metadata.labels.get(GPU_MODEL, "")
+    attributes = {"model": model} if model else {}
+    return Devices(driver=DRIVER, count=count, attributes=attributes, capacity={MILLI: "1000"}, shared=True)
+
+
+def _takes(pod: core_v1_pb2.Pod) -> bool:
+    return GPU_MILLI in pod.spec.containers[0].resources.requests
+
+
+def _claim(pod: core_v1_pb2.Pod) -> resource_v1_pb2.ResourceClaimTemplate:
+    """What a template of pods claims in place of its extended resources, which it loses."""
+    resources = pod.spec.containers[0].resources
+    milli = int(resources.requests[GPU_MILLI].string)
+    count = int(resources.requests[GPU].string) if GPU in resources.requests else -(-milli // 1000)
+    for amounts in (resources.requests, resources.limits):
+        for name in (GPU, GPU_MILLI):
+            amounts.pop(name, None)
+    models: list[str] = []
+    if pod.spec.HasField("affinity"):
+        terms = pod.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms
+        models = list(terms[0].matchExpressions[0].values)
+        pod.spec.ClearField("affinity")
+    made = resource_v1_pb2.ResourceClaimTemplate()
+    made.metadata.namespace = pod.metadata.namespace
+    made.metadata.name = "-".join(("openb", f"{count}x{milli // count}", *(model.lower() for model in models)))
+    asked = made.spec.spec.devices.requests.add(name="gpu").exactly
+    asked.deviceClassName, asked.allocationMode, asked.count = DRIVER, "ExactCount", count
+    asked.capacity.requests[MILLI].string = str(milli // count)
+    if models:
+        names_of = ", ".join(f'"{model}"' for model in models)
+        asked.selectors.add().cel.expression = f'device.attributes["{DRIVER}"].model in [{names_of}]'
+    pod.spec.resourceClaims.add(name="gpu", resourceClaimTemplateName=made.metadata.name)
+    resources.claims.add(name="gpu")
+    return made

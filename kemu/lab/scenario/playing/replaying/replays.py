@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import kemu
 from kemu.errors import RunLogError, SimulationError
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
@@ -38,6 +39,8 @@ class Replay:
     """The record ends before the run does; ``difference`` is about what there is of it."""
     broke: str = ""
     """How the run ended that broke: the first line of the failure."""
+    version: str = ""
+    """Of the kemu that recorded it, where that is another one."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class _Record:
     interrupted: bool
     """It ends before the run does, perhaps within a frame, as when its process was killed."""
     broke: str
+    version: str
 
 
 Setting = Callable[[Path, Scenario], tuple[Scenario, Mapping[str, Any]]]
@@ -91,7 +95,8 @@ def _replay(folder: Path, data_dir: Path | None, setting: Setting) -> Replay:
         difference, events = log_differences.first(folder / FILE_NAME, Path(again) / FILE_NAME)
     if record.interrupted and difference is not None and difference.index == record.events:
         difference = None  # the record has no more
-    return Replay(folder, "" if record.interrupted else digest, events, difference, record.interrupted, record.broke)
+    digest = "" if record.interrupted else digest
+    return Replay(folder, digest, events, difference, record.interrupted, record.broke, record.version)
 
 
 def _record(file: Path) -> _Record:
@@ -105,7 +110,15 @@ def _record(file: Path) -> _Record:
             ended = ended or _is(payload, RunEnded.KIND)
             if _is(payload, ActorFailed.KIND) and isinstance(failed := unpack_event(payload).data, ActorFailed):
                 broke = failed.error.partition("\n")[0]
-        return _Record(reader.header, events, reader.cut_bytes > 0 or not (ended or broke or damaged), broke)
+        interrupted = reader.cut_bytes > 0 or not (ended or broke or damaged)
+        return _Record(reader.header, events, interrupted, broke, _other_version(reader))
+
+
+def _other_version(reader: Reader) -> str:
+    version = str(reader.header.get("kemu", "of an unknown version"))
+    if reader.is_plain:
+        return f"{version}, before its release"
+    return "" if version == kemu.__version__ else version
 
 
 def _is(payload: bytes, kind: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
 
 from kemu.lab.tell.explaining.diagrams import Arrow, Diagram, Mark, Row, departs, rows
 from kemu.lab.tell.explaining.drawings import charts
@@ -24,6 +25,8 @@ _LAST = 150
 _MARGIN = 28
 _LINE = 20
 _MOST_GAP, _LEAST_GAP = 190, 140
+_TITLE, _HEAD = 9.2, 8.4
+"""Widths of a letter of a title and of a panel's head."""
 
 _STYLE = """
 svg { --ground: #ffffff; --text: #1f2328; --faint: #6e7781; --line: #afb8c1; --mark: #0969da; --held: #bc4c00;
@@ -71,7 +74,7 @@ def page(title: str, panels: Sequence[Panel], words: Sequence[tuple[str, str]], 
     """A file with panels side by side, and lines below, each with its style."""
     height = _TOP + max(panel.height for panel in panels)
     width = sum(panel.width for panel in panels) + _MARGIN * (len(panels) + 1)
-    width = max(width, 760)
+    width = max(width, 760, int(len(title) * _TITLE) + 2 * _MARGIN)
     has_bad = any(panel.has_bad for panel in panels)
     below = height + len(words) * _LINE + 2 * _MARGIN
     total = below + (charts.HEIGHT + _MARGIN if curve is not None else 0)
@@ -99,6 +102,11 @@ def page(title: str, panels: Sequence[Panel], words: Sequence[tuple[str, str]], 
 def _letters(panels: Sequence[Panel]) -> int:
     """The width of the lines below them."""
     return max(sum(panel.width for panel in panels) + _MARGIN * (len(panels) - 1), 700)
+
+
+def _box(title: str) -> float:
+    """How wide the box of an actor is."""
+    return len(title) * 7.4 + 18
 
 
 def _tip(name: str) -> str:
@@ -136,17 +144,21 @@ class Panel:
         self._tone = tone
         self._rows: Sequence[Row] = rows(diagram)
         longest = max((len(arrow.text) for arrow in diagram.arrows), default=10)
-        self._gap = max(least_gap, min(max(longest * 7 + 44, _LEAST_GAP), _MOST_GAP))
+        boxes = [_box(each) for each in diagram.titles]
+        apart = max((int(one + other) // 2 + 10 for one, other in pairwise(boxes)), default=0)
+        self._gap = max(least_gap, apart, min(max(longest * 7 + 44, _LEAST_GAP), _MOST_GAP))
+        self._first = max(_TIME, int(boxes[0] / 2)) if boxes else _TIME
         last = len(diagram.actors) - 1
         ends = [mark.column * self._gap + len(mark.text) * 7 + 30 for mark in diagram.marks]
         differs = any(one.differs for one in diagram.marks) or any(one.differs for one in diagram.arrows)
-        self.width = _TIME + max([last * self._gap + _LAST // 2, *ends]) + (80 if differs else 0)
+        self.width = self._first + max([last * self._gap + _LAST // 2, *ends]) + (80 if differs else 0)
+        self.width = max(self.width, int(len(title) * _HEAD))
         self.height = 44 + (len(self._rows) + 1) * _ROW
         self._name = name
         self.has_bad = any(arrow.is_bad for arrow in diagram.arrows)
 
     def draw(self, left: int) -> list[str]:
-        columns = [left + _TIME + index * self._gap for index in range(len(self._diagram.actors))]
+        columns = [left + self._first + index * self._gap for index in range(len(self._diagram.actors))]
         top, bottom = _TOP + 30, _TOP + self.height
         parts = [f'<text class="head {self._tone}" x="{left}" y="{_TOP - 22}">{escape(self._title)}</text>']
         at_row: dict[int, int] = {index: top + 28 + index * _ROW for index in range(len(self._rows))}
@@ -157,7 +169,7 @@ class Panel:
                 words = f'x="{left + self.width - 8}" y="{y + 17}"'
                 parts.append(f'<text class="faint end" {words}>first difference</text>')
         for x, title in zip(columns, self._diagram.titles, strict=True):
-            wide = len(title) * 7.4 + 18
+            wide = _box(title)
             parts.append(f'<line class="life" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>')
             box = f'x="{x - wide / 2:.0f}" y="{top - 24}" width="{wide:.0f}" height="24" rx="5"'
             parts.append(f'<rect class="box" {box}/><text class="actor" x="{x}" y="{top - 7}">{escape(title)}</text>')
@@ -168,7 +180,7 @@ class Panel:
             y = at_row[index]
             time = f"{row.time_ns / 1e9:.3f} s"
             if time != last:
-                parts.append(f'<text class="time" x="{left + _TIME - 16}" y="{y + 4}">{time}</text>')
+                parts.append(f'<text class="time" x="{left + self._first - 16}" y="{y + 4}">{time}</text>')
                 last = time
             if isinstance(row.item, Mark):
                 over += self._mark(row.item, columns, y)

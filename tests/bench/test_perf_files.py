@@ -1,0 +1,133 @@
+"""``kemu bench scheduler-perf``: configurations as scheduler_perf has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kemu.errors import KemuError
+from kemu.lab.bench.schedulers import perf_files
+
+CONFIGURATION = """
+- name: Claims
+  workloadTemplate:
+  - {opcode: createNodes, nodeTemplatePath: templates/node.yaml, countParam: $nodes}
+  - {opcode: createResourceDriver, driverName: test-driver, nodes: "with-dra-*", maxClaimsPerNode: 4}
+  - {opcode: createAny, templatePath: templates/class.yaml}
+  - {opcode: createAny, templatePath: templates/claim.yaml, namespace: init, countParam: $taken}
+  - {opcode: allocResourceClaims, namespace: init}
+  - {opcode: createAny, templatePath: templates/claim.yaml, namespace: test, count: 2}
+  - {opcode: createPods, namespace: test, count: 4, podTemplatePath: templates/pod.yaml, collectMetrics: true}
+  workloads:
+  - {name: roomy, labels: [performance], threshold: {dra: 0.5}, params: {nodes: 2, taken: 3}}
+  - {name: steady, params: {nodes: 1, taken: 2}}
+  - {name: crowded, params: {nodes: 1, taken: 5}}
+- name: Gangs
+  featureGates: {GenericWorkload: true, GangScheduling: true}
+  workloadTemplate:
+  - {opcode: createNodes, nodeTemplatePath: templates/node.yaml, count: 2}
+  - {opcode: createAny, templatePath: templates/group.yaml, namespace: gangs, count: 3}
+  - {opcode: createPods, namespace: gangs, count: 6, podTemplatePath: templates/member.yaml, collectMetrics: true}
+  workloads:
+  - {name: three, labels: [performance]}
+"""
+TEMPLATES = {
+    "node": """
+apiVersion: v1
+kind: Node
+metadata: {generateName: with-dra-}
+status: {capacity: {pods: "110", cpu: "4", memory: 32Gi}, conditions: [{type: Ready, status: "True"}], phase: Running}
+""",
+    "class": """
+apiVersion: resource.k8s.io/v1beta2
+kind: DeviceClass
+metadata: {name: test-class}
+spec: {selectors: [{cel: {expression: device.driver == "test-driver"}}]}
+""",
+    "claim": """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: "claim-{{.Index}}"}
+spec: {devices: {requests: [{name: req-0, exactly: {deviceClassName: test-class}}]}}
+""",
+    "pod": """
+apiVersion: v1
+kind: Pod
+metadata: {name: "pod-{{.Index}}"}
+spec:
+  containers: [{name: pause, image: pause, resources: {claims: [{name: resource}]}}]
+  resourceClaims: [{name: resource, resourceClaimName: "claim-{{ DivideInt .Index 2 }}"}]
+""",
+    "group": """
+apiVersion: scheduling.k8s.io/v1alpha2
+kind: PodGroup
+metadata: {name: "group-{{.Index}}"}
+spec: {schedulingPolicy: {gang: {minCount: 2}}}
+""",
+    "member": """
+apiVersion: v1
+kind: Pod
+metadata: {name: "member-{{.Index}}"}
+spec:
+  schedulingGroup: {podGroupName: "group-{{Mod .Index 3}}"}
+  containers: [{name: pause, image: pause, resources: {requests: {cpu: "1"}}}]
+""",
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    (tmp_path / "templates").mkdir()
+    for name, text in TEMPLATES.items():
+        (tmp_path / "templates" / f"{name}.yaml").write_text(text)
+    (tmp_path / "performance-config.yaml").write_text(CONFIGURATION)
+    return str(tmp_path / "performance-config.yaml")
+
+
+def test_workloads_are_those_for_performance_or_those_that_are_named(file: str) -> None:
+    assert [one["workload"] for one in perf_files.workloads(file)] == ["Claims/roomy", "Gangs/three"]
+    assert perf_files.workloads(f"{file}#steady") == [{"file": file, "workload": "Claims/steady"}]
+    with pytest.raises(KemuError, match="no workload 'x'; there are Claims/roomy, Claims/steady"):
+        perf_files.workloads(f"{file}#x")
+
+
+def test_claims_are_allocated_and_pods_share_them(file: str) -> None:
+    figures = perf_files.measure(file, "Claims/roomy")
+    assert figures["pods"] == 4
+    assert figures["threshold"] == 0.5
+    assert figures["ratio"] == pytest.approx(figures["pods_per_s"] / 0.5, abs=0.1)
+
+
+def test_more_claims_than_devices_are_an_error(file: str) -> None:
+    with pytest.raises(KemuError, match="allocResourceClaims: no node has devices for claim-4"):
+        perf_files.measure(file, "Claims/crowded")
+
+
+def test_gangs_by_a_file_of_ones_own(file: str) -> None:
+    assert perf_files.measure(file, "Gangs/three")["pods"] == 6
+
+
+def test_a_cluster_is_kept_steady_for_a_while(file: str) -> None:
+    steady = CONFIGURATION.replace(
+        "namespace: test, count: 4,", "namespace: test, count: 2, steadyState: true, duration: 1s,"
+    )
+    Path(file).write_text(steady)
+    assert perf_files.measure(file, "Claims/steady")["pods"] > 2
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (
+            ("opcode: allocResourceClaims", "opcode: churn"),
+            r"workloadTemplate\[4\]: the operation 'churn' is not known",
+        ),
+        (("countParam: $taken", "countParam: $given"), r"createAny: the workload has no parameter \$given"),
+        (("templates/class.yaml", "templates/none.yaml"), "templates/none.yaml: no such template"),
+    ],
+)
+def test_what_is_wrong_is_said(file: str, change: tuple[str, str], says: str) -> None:
+    Path(file).write_text(CONFIGURATION.replace(*change))
+    with pytest.raises(KemuError, match=says):
+        perf_files.measure(file, "Claims/roomy")

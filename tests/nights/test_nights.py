@@ -1,0 +1,103 @@
+"""A night runs its steps, goes on where it was interrupted, and says what failed; its page is made of the records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.nights import __main__ as nightly
+from tests.nights import records, steps
+
+STEPS = """
+- {name: good, title: seed $seed, run: 'echo "seed=$seed part=$part"; echo ====', parts: 2}
+- {name: bad, title: fails in a pipe, run: 'false | cat; echo unseen'}
+- {name: figured, title: has a figure, run: 'echo 7 of 8 pods; echo "[100%]"', figure: '\\d of \\d'}
+- {name: lacking, title: needs a program, needs: operators/none/operator, run: exit 1}
+"""
+
+
+@pytest.fixture
+def night(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "steps.yaml").write_text(STEPS)
+    monkeypatch.setattr(steps, "FILE", tmp_path / "steps.yaml")
+    monkeypatch.setattr(records, "FOLDER", tmp_path / "nights")
+    monkeypatch.setattr(records, "PAGE", tmp_path / "nights.md")
+    return tmp_path / "night"
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    monkeypatch.setattr("sys.argv", ["nightly", *arguments])
+    return nightly.main()
+
+
+def outcomes(night: Path) -> dict[str, tuple[str, str]]:
+    return {
+        one["step"]: (one["outcome"], one["figure"]) for one in json.loads((night / "night.json").read_text())["ended"]
+    }
+
+
+def test_each_step_is_recorded_and_a_failure_keeps_none_from_running(
+    night: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call(monkeypatch, "--night", str(night), "--seed", "3") == 1
+    assert outcomes(night) == {
+        "good-1": ("passed", "seed=3 part=1"),
+        "good-2": ("passed", "seed=3 part=2"),
+        "bad": ("failed", ""),
+        "figured": ("passed", "7 of 8"),
+        "lacking": ("skipped", "needs operators/none/operator"),
+    }
+
+
+def test_a_night_goes_on_with_its_seed_and_without_what_has_ended(night: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call(monkeypatch, "--night", str(night), "--seed", "4", "good") == 0
+    assert list(outcomes(night)) == ["good-1", "good-2"]
+    (night / "logs" / "good-1.log").unlink()
+    assert call(monkeypatch, "--night", str(night)) == 1
+    assert not (night / "logs" / "good-1.log").exists()
+    assert outcomes(night)["good-1"] == ("passed", "seed=4 part=1")
+    assert len(outcomes(night)) == 5
+    assert call(monkeypatch, "--night", str(night), "bad") == 1, "a step that is named runs again"
+    assert call(monkeypatch, "--night", str(night)) == 0, "nothing is left"
+
+
+def test_unknown_steps_are_named(
+    night: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "goood") == 2
+    assert "no step is called goood" in capsys.readouterr().err
+
+
+def test_the_page_says_which_failure_is_open(night: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    call(monkeypatch, "--night", str(night), "--seed", "3")
+    assert call(monkeypatch, "--record", str(night)) == 0
+    (file,) = records.FOLDER.glob("*.json")
+    assert "| bad | failed: **open** |" in records.PAGE.read_text()
+    recorded = records.Night.read(file)
+    recorded.ended["bad"].became = "mended"
+    recorded.write(file)
+    assert call(monkeypatch, "--page", "check") == 1
+    assert call(monkeypatch, "--page", "write") == 0
+    assert "| bad | failed: mended |" in records.PAGE.read_text()
+    assert "3 steps passed, 1 failed, 1 were skipped" in records.PAGE.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- {name: one, title: t, run: x, part: 2}", "one: part is unknown or missing"),
+        ("- {name: one, title: t}", "one: run is unknown or missing"),
+        ("- {name: one, title: t, run: x}\n- {name: one, title: u, run: x}", "one is there twice"),
+    ],
+)
+def test_mistakes_in_steps_are_named(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        steps.read(text)
+
+
+def test_the_shipped_steps_and_page_are_sound() -> None:
+    assert len(steps.read(steps.FILE.read_text())) > 40
+    nights = [records.Night.read(file) for file in records.FOLDER.glob("*.json")]
+    assert records.page(nights) == records.PAGE.read_text(), "scripts/nightly --page write"
