@@ -245,7 +245,7 @@ def _owners(cluster: Cluster, app: App, template: Object) -> tuple[list[Object],
     meta = _meta(app.kind, app.namespace, app.name, app.age_h, generation=1, labels={"app": app.name})
     head: Object = {"apiVersion": "apps/v1", "kind": app.kind, "metadata": meta}
     if app.kind == "DaemonSet":
-        status = {name: count for name in ("currentNumberScheduled", "desiredNumberScheduled", "numberReady")}
+        status = dict.fromkeys(("currentNumberScheduled", "desiredNumberScheduled", "numberReady"), count)
         update = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}, "type": "RollingUpdate"}
         spec = {"revisionHistoryLimit": 10, "selector": selector, "template": template, "updateStrategy": update}
         owner = head | {"spec": spec, "status": {**status, "numberMisscheduled": 0, "observedGeneration": 1}}
@@ -261,12 +261,8 @@ def _owners(cluster: Cluster, app: App, template: Object) -> tuple[list[Object],
             "updateStrategy": {"rollingUpdate": {"partition": 0}, "type": "RollingUpdate"},
         }
         revision = f"{app.name}-{_word(app.namespace, app.name, length=10)}"
-        status: Object = {
-            "collisionCount": 0,
-            "currentRevision": revision,
-            "updateRevision": revision,
-            "replicas": count,
-        }
+        status: Object = {"collisionCount": 0, "currentRevision": revision, "replicas": count}
+        status["updateRevision"] = revision
         owner = head | {"spec": spec, "status": {**status, "observedGeneration": 1, "readyReplicas": ready}}
         return [owner], owner
     pod_hash = _word(app.namespace, app.name, length=10)
@@ -497,7 +493,7 @@ class _Dumper(yaml.CSafeDumper if hasattr(yaml, "CSafeDumper") else yaml.SafeDum
 
 
 def leak(times: int = 1) -> Cluster:
-    """A release of the checkout leaks memory; what others had not asked for is gone first. ``times``: six nodes each."""
+    """A release of the checkout leaks memory; who uses more than requested goes first. ``times``: six nodes each."""
     apps = (
         App("shop", "checkout", 6 * times, {"cpu": "250m", "memory": "512Mi"}, rising(420 * MIB, 6.5 * GIB, 120, 1500),
             0.2, priority="business-critical", min_available=5 * times, age_h=0.5, stagger_s=25 / times),

@@ -1,4 +1,4 @@
-"""How long the way from a dump to a page takes: ``python -m tests.incidents.timed [TIMES]``, of 6 × TIMES nodes (54)."""
+"""How long a dump takes to become a page: ``python -m tests.incidents.timed [TIMES]``, six nodes each (54 in all)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of an incident: what led to what, curves, remedies side by side, what the cluster said, on paper and on a phone."""
+"""The page of an incident: what led to what, curves, remedies, what the cluster said; on paper and on a phone."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_first_screen_tells_what_led_to_what_and_names_the_best_remedy(page:
     assert "checkout limits memory none → 3Gi" in told
     assert first.locator("th.best").inner_text() == "★ best limit"
     better = first.locator("td.better").first.inner_text()
-    assert re.search(r"−[\d.]+ ✓ better", better)
+    assert re.search(r"\N{MINUS SIGN}[\d.]+ ✓ better", better)
 
 
 @needs_chromium

@@ -105,7 +105,7 @@ def _causes(run: Path, folder: Path, data: Path | None) -> dict[str, Any] | None
     from kemu.lab.tell.causes import checking, finding
 
     size = _events_bytes(folder)
-    if size > MOST_EXPLAINED_BYTES:
+    if size > MOST_EXPLAINED_BYTES or not _runtime(folder):  # an unfinished run has no end to explain
         return None
     causes = finding.causes_of(folder)
     if causes.roots and size <= MOST_CHECKED_BYTES and folder == run and _runtime(run) == "sim":

@@ -130,7 +130,7 @@ def pytest_runtest_makereport(
     return report
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What tests that passed have to say: otherwise pytest shows the sections of failed ones only."""
     said = [
         f"{report.nodeid}: {text}"

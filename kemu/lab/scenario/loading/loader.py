@@ -422,7 +422,7 @@ class _Loading:
             matrix={each.name: tuple(shown for shown, _ in each.choices) for each in matrix},
         )
 
-    def _observe(self, stated: Any) -> None:
+    def _observe(self, stated: object) -> None:
         """Take the lines of ``observed`` from their file into the resolved document."""
         if not isinstance(stated, dict):
             return

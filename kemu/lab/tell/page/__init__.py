@@ -2,7 +2,8 @@
 
 folds      a run log, event by event, into the data of all views; ``tables``, what the views share
 views      one module for each view: what it keeps of the log, and its data for the page
-summaries  the first screen in words; ``stages``, its space-time picture
+summaries  the first screen in words; ``stages``, its space-time picture; ``troubles``, chains of causes, and what a
+           cluster said; ``remedies``, side by side
 pages      from folded runs to the HTML file; ``shells``, its template, compression and content security policy
 source     the page's JavaScript, one module for each view, and its styles; ``scripts/genpage`` makes ``bundle`` of it
 

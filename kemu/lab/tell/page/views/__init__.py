@@ -7,4 +7,6 @@ attempts       every scheduling attempt, and what would have had to change; ``sh
 traces         each pod's waterfall
 preemptions    who pushed out whom
 watches        how late each client heard of changes
+budgets        how many pods disruption budgets lack
+classes        the names of priorities
 """
