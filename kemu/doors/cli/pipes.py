@@ -44,14 +44,18 @@ def outlived() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-class _Outliving:
-    """A text stream that goes nowhere once its reader has gone."""
+class _Stream:
+    """All of a text stream, but for what a subclass does otherwise."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+class _Outliving(_Stream):
+    """A text stream that goes nowhere once its reader has gone."""
 
     def write(self, text: str) -> int:
         return self.write_as_it_is(harmless(text))
@@ -79,13 +83,7 @@ class _Outliving:
         os.close(null)
 
 
-class _Moving:
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
+class _Moving(_Stream):
     def write(self, text: str) -> int:
         steer(self._stream, harmless(text, _NEITHER_MOVING))
         return len(text)
