@@ -267,14 +267,27 @@ def test_creations_are_noted_in_the_run_log() -> None:
 
 def test_fields_that_kemu_does_not_simulate_are_refused() -> None:
     async def main(cluster: Cluster) -> None:
-        volumes = [{"name": "data", "image": {"reference": "x"}}]
+        volumes = [{"name": "data", "gitRepo": {"repository": "x"}}]
         error = await refusal(errors.Invalid, cluster.client.create(pod("a", volumes=volumes)), cluster)
         assert [(cause.field, cause.reason) for cause in error.causes] == [
-            ("spec.volumes[0].image", "FieldValueUnbuilt")
+            ("spec.volumes[0].gitRepo", "FieldValueUnbuilt")
         ]
         probe = {"exec": {"command": ["true"]}}  # Its default for successThreshold is no mistake.
         containers = [{"name": "main", "image": "a:1", "readinessProbe": probe}]
         await cluster.client.create(pod("a", containers=containers))
+
+    run(main)
+
+
+def test_volumes_that_are_images_name_one() -> None:
+    async def main(cluster: Cluster) -> None:
+        volumes = [{"name": "data", "image": {"pullPolicy": "Sometimes"}}]
+        error = await refusal(errors.Invalid, cluster.client.create(pod("a", volumes=volumes)), cluster)
+        assert [(cause.field, cause.reason) for cause in error.causes] == [
+            ("spec.volumes[0].image.pullPolicy", "FieldValueNotSupported"),
+            ("spec.volumes[0].image.reference", "FieldValueRequired"),
+        ]
+        await cluster.client.create(pod("a", volumes=[{"name": "data", "image": {"reference": "models/a"}}]))
 
     run(main)
 

@@ -72,7 +72,7 @@ def _causes_in_new(spec_bytes: bytes) -> tuple[Cause, ...]:
         found.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if spec.nodeName and spec.schedulingGates:
         found.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
-    _check_images_trimmed(spec, found)
+    _check_images_of_pod(spec, found)
     return tuple(found)
 
 
@@ -317,6 +317,10 @@ def _check_volumes(volumes: Iterable[core_v1_pb2.Volume], path: str, found: list
             forbidden(f"{here}.{field.name}", "may not specify more than 1 volume type") for field, _ in sources[1:]
         )
         _check_claim_of(volume.volumeSource, here, found)
+        if volume.volumeSource.HasField("image"):
+            policy = volume.volumeSource.image.pullPolicy
+            if policy not in _PULL_POLICIES:
+                checks.choice(policy, f"{here}.image.pullPolicy", _PULL_POLICIES, found)
     return tuple(seen)
 
 
@@ -358,10 +362,13 @@ def _check_pod_resources(spec: core_v1_pb2.PodSpec, path: str, readable: bool, f
                     found.append(invalid(here, str(limit), f"must be less than or equal to pod limits of {at_pod}"))
 
 
-def _check_images_trimmed(spec: core_v1_pb2.PodSpec, found: list[Cause]) -> None:
+def _check_images_of_pod(spec: core_v1_pb2.PodSpec, found: list[Cause]) -> None:
     for field in ("containers", "initContainers"):
         for index, container in enumerate(getattr(spec, field)):
             _check_image_trimmed(container.image, f"spec.{field}[{index}]", found)
+    for index, volume in enumerate(spec.volumes):
+        if volume.volumeSource.HasField("image") and not volume.volumeSource.image.reference:
+            found.append(required(f"spec.volumes[{index}].image.reference"))
 
 
 def _check_image_trimmed(image: str, path: str, found: list[Cause]) -> None:
