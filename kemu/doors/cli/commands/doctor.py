@@ -21,6 +21,7 @@ _NEEDS = {
     "otlp": "kemu run --otlp, kemu trace --otlp",
     "live": "kemu run --live, kemu explore --live",
     "sweep": "kemu sweep, kemu compare, kemu results",
+    "frames": "to_pandas and to_polars of kemu.results",
     "plots": "kemu plot",
     "perfetto": "kemu trace --perfetto",
     "up": "kemu up, kemu hunt, kemu envtest-assets",
