@@ -39,6 +39,7 @@ LARGER: Mapping[str, str] = {
     "91601": "the list of nodes has to end in the middle of a round, and nodes that join are events, which stay",
     "106946": "nodes that join are events, which stay",
     "126479": "pods end one after the other until the important one has failed more often than the modest one",
+    "133602": "one pod more than there are devices is what fails, and the devices of the nodes stay",
     "126700": "a victim, two who preempt it, and one who would fit beside the second",
 }
 """What needs more, and why: planted bugs, safeguards and, by number, pieces of the museum."""
