@@ -228,7 +228,8 @@ def draw(headline: Headline) -> bytes:
         ),
         base.mark_text(align="left", dx=10, dy=-8).encode(x="mean:Q", y=y, text="label:N", color=colour),
     ).properties(width=560, height=26 * len(points))  # fmt: skip
-    return pictures.rendered(made, pictures.Manner(theme=THEME))
+    manner = pictures.Manner(theme=THEME)
+    return pictures.rendered(pictures.specified(made, manner), manner)
 
 
 def _points(found: Mapping[str, Any], claim: Claim, metric: str) -> Iterator[dict[str, Any]]:

@@ -383,7 +383,7 @@ def test_a_dump_that_means_harm_writes_nothing_elsewhere_and_no_key_of_a_scenari
     made = {each.relative_to(tmp_path).as_posix() for each in tmp_path.rglob("*") if each.is_file()}
     assert all(each == "dump.yaml" or each.startswith("a/b/incident/") for each in made)
     spec = scenario(folder)["spec"]
-    assert set(spec) == {"seed", "duration", "manifests", "schedulers", "chaos"}
+    assert set(spec) == {"seed", "duration", "manifests", "schedulers", "chaos", "observed"}
     assert spec["schedulers"] == [{"name": "default-scheduler"}, {"name": key}]
     shown = said.out + said.err + "".join(each.read_text() for each in folder.rglob("*") if each.is_file())
     assert not {*shown} & {*"\x1b\x07"}
