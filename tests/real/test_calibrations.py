@@ -187,7 +187,7 @@ def test_what_was_measured_is_drawn_beside_the_preset(tmp_path: Path) -> None:
     text = file.read_text()
     for part in ("600 pods at 40/s on 100 nodes", "watch (watchLatency)", ">preset<"):
         assert part in text
-    with pytest.raises(KemuError, match=r"measured\.txt: a picture is \.svg or \.png"):
+    with pytest.raises(KemuError, match=r"measured\.txt: a picture is \.svg or \.pdf or \.png"):
         calibration_pictures.draw(found, calibrations.fit(found), tmp_path / "measured.txt")
 
 

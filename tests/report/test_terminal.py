@@ -85,7 +85,7 @@ def test_what_failed_comes_last(storm: kemu.Run) -> None:
     """Passing checks are one line, expectations are sentences with their id, the verdict is the last line."""
     bottom = shown(storm, 80).partition("✓ 17")[1:]
     assert "".join(bottom) == (
-        "✓ 17 checks hold, 31 had nothing to judge\n"
+        "✓ 17 checks hold, 32 had nothing to judge\n"
         "✓ web.all.running  every pod of web runs: 4 of 4 pods\n"
         "✓ web-came-first  web-0 is bound before 5 s: bound to node-2 by a/0 at 0.006 s\n"
         "✗ nobody-is-hurt  the counter preemptions is 0\n"
@@ -214,7 +214,7 @@ def test_a_matrix_says_each_thing_once_and_what_failed_last() -> None:
     shown = of_matrix(kemu.run(MATRIX + EXPECTED_OF_BOTH))
     begin = next(number for number, line in enumerate(shown) if line.startswith("✓"))
     assert shown[begin:] == [
-        "✓ 14 checks hold in both variants, 2 hold in some and had nothing to judge in the others, 31 had",
+        "✓ 14 checks hold in both variants, 2 hold in some and had nothing to judge in the others, 32 had",
         "  nothing to judge",
         "✓ first  web-0 is bound before 1 s: in 2 variants",
         "✗ one-too-many  the counter preemptions is 2 with queue=fifo",

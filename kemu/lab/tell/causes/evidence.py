@@ -37,6 +37,7 @@ from kemu.runtime.runlog.events import (
     PressureChanged,
     RequestRefused,
     RequestThrottled,
+    Transaction,
     UserActed,
     UserRefused,
     WatchClosed,
@@ -118,8 +119,10 @@ class Evidence:
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
         self.history.feed(time_ns, actor, kind, data)
-        if kind == "store.txn":
-            self._written(time_ns, data)
+        if kind == Transaction.KIND:
+            written = data if isinstance(data, Transaction) else typed(kind, data)
+            assert isinstance(written, Transaction)
+            self._written(time_ns, written)
         elif kind in _KEPT:
             event = data if isinstance(data, Event) else typed(kind, data)
             if isinstance(event, ApiRequest) and time_ns - event.start < SLOW_NS:
@@ -130,13 +133,13 @@ class Evidence:
     def end_ns(self) -> int:
         return self.history.ended_ns if self.history.ended_ns is not None else self.history.now_ns
 
-    def _written(self, time_ns: int, data: Mapping[str, Any]) -> None:
+    def _written(self, time_ns: int, written: Transaction) -> None:
         for _what, key, pod in self.history.pods_changed:
             if pod is None:
                 self._pod_gone(time_ns, key)
             else:
                 self._pod(time_ns, pod)
-        for op, key, value, *_ in data["changes"]:
+        for op, key, value, *_ in written.changes:
             plural = key[custom_objects.BEGIN : key.find("/", custom_objects.BEGIN)]
             if plural in _PASSED_OVER or custom_objects.is_custom(key):
                 continue

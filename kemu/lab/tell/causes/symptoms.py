@@ -315,23 +315,27 @@ class Symptoms:
     def _of_refusals(self) -> Iterator[Symptom]:
         counts: Counter[tuple[str, ...]] = Counter()
         known: dict[tuple[object, ...], list[Blamed]] = {}
-        for kind in (RequestRefused, UserRefused):
-            for time_ns, _, event in self._evidence.events[kind]:
-                if event.reason in _MISTAKES or (kind is RequestRefused and event.by == "user"):
-                    continue
-                if kind is RequestRefused and event.verb in ("bind", "evict", "update_status", "patch_status"):
-                    continue
-                namespace = event.get("namespace") or "default"
-                sort = (event.reason, namespace, event.get("resource", ""), event.get("workload", ""))
-                counts[sort] += 1
-                if counts[sort] > MOST_ALIKE:
-                    continue
-                about = (event.reason, event.message[:80], namespace, time_ns // MINUTE_NS)
-                if about not in known:
-                    known[about] = self._blame.refused(time_ns, event.reason, event.message, namespace)
-                subject = f"{time_ns} {counts[sort]} {event.get('name', '')}"
-                blamed = with_step(known[about], Step("refused", subject, time_ns))
-                yield Symptom("refused", subject, REFUSED, time_ns, time_ns, blamed)
+        for time_ns, event, namespace, *of in self._refused():
+            if event.reason in _MISTAKES:
+                continue
+            sort = (event.reason, namespace, *of)
+            counts[sort] += 1
+            if counts[sort] > MOST_ALIKE:
+                continue
+            about = (event.reason, event.message[:80], namespace, time_ns // MINUTE_NS)
+            if about not in known:
+                known[about] = self._blame.refused(time_ns, event.reason, event.message, namespace)
+            subject = f"{time_ns} {counts[sort]} {event.name}"
+            blamed = with_step(known[about], Step("refused", subject, time_ns))
+            yield Symptom("refused", subject, REFUSED, time_ns, time_ns, blamed)
+
+    def _refused(self) -> Iterator[tuple[int, RequestRefused | UserRefused, str, str, str]]:
+        """When, what, in which namespace, of which resource, for which workload."""
+        for time_ns, _, asked in self._evidence.events[RequestRefused]:
+            if asked.by != "user" and asked.verb not in ("bind", "evict", "update_status", "patch_status"):
+                yield time_ns, asked, asked.namespace or "default", asked.resource, ""
+        for time_ns, _, done in self._evidence.events[UserRefused]:
+            yield time_ns, done, "default", "", done.workload
 
     def _of_slowness(self) -> Iterator[Symptom]:
         for number, (time_ns, _, event) in enumerate(self._evidence.events[ApiRequest]):
