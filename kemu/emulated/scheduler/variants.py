@@ -35,7 +35,7 @@ from kemu.emulated.scheduler.queue.queues import PREEMPTION_OVER, UNSCHEDULABLE,
 from kemu.emulated.variants import replaces
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
-from kemu.runtime.env import SECOND_NS
+from kemu.runtime.env import SECOND_NS, Clock
 
 # The cache ------------------------------------------------------------------------------------------------------------
 
@@ -338,6 +338,32 @@ class _IgnoresNominations(PodFeed):
 
 
 @replaces(Devices, "k8s-133602")
+class _Undelivered:
+    """Events of the assume cache that are delivered together, a while after the first."""
+
+    def __init__(self, clock: Clock, wait_s: float, deliver: Callable[[Claim | None, Claim | None], None]) -> None:
+        self._clock = clock
+        self._wait_ns = round(wait_s * SECOND_NS)
+        self._deliver_one = deliver
+        self._events: deque[tuple[Claim | None, Claim | None]] = deque()
+        self.is_on_its_way = False
+        """Whether they are being delivered."""
+
+    def __bool__(self) -> bool:
+        return bool(self._events)
+
+    def add(self, old: Claim | None, new: Claim | None) -> None:
+        if not self._events:
+            self._clock.call_at_ns(self._clock.now_ns() + self._wait_ns, self._deliver, background=True)
+        self._events.append((old, new))
+
+    def _deliver(self) -> None:
+        self.is_on_its_way = True
+        while self._events:
+            self._deliver_one(*self._events.popleft())
+        self.is_on_its_way = False
+
+
 class _LosesSight(Devices):
     """Devices that PreBind has just written are off the list of what is in flight, and not yet on that of what is
     allocated, in two ways. The informer's goroutine delivers the events of the assume cache, those of PreBind among
@@ -351,7 +377,7 @@ class _LosesSight(Devices):
         super().__init__(*args)
         self._is_left = False
         """Whether the event that is made now is left to it."""
-        self._undelivered: deque[tuple[Claim | None, Claim | None]] = deque()
+        self._undelivered = _Undelivered(self._clock, self.DELIVERY_S, self._count)
         self._counted: list[tuple[int, Claim]] = []
         """Allocations that were counted a moment ago."""
 
@@ -367,19 +393,9 @@ class _LosesSight(Devices):
         return is_assumed
 
     def _count(self, old: Claim | None, new: Claim | None) -> None:
-        if self._is_left or self._undelivered:
-            if not self._undelivered:
-                when_ns = self._clock.now_ns() + round(self.DELIVERY_S * SECOND_NS)
-                self._clock.call_at_ns(when_ns, self._deliver, background=True)
-            self._undelivered.append((old, new))
-        else:
-            self._delivered(old, new)
-
-    def _deliver(self) -> None:
-        while self._undelivered:
-            self._delivered(*self._undelivered.popleft())
-
-    def _delivered(self, old: Claim | None, new: Claim | None) -> None:
+        if not self._undelivered.is_on_its_way and (self._is_left or self._undelivered):
+            self._undelivered.add(old, new)
+            return
         super()._count(old, new)
         if new is not None and new.status.HasField("allocation") and not (old and old.status.HasField("allocation")):
             self._counted.append((self._clock.now_ns(), new))
