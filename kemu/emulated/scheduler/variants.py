@@ -337,7 +337,6 @@ class _IgnoresNominations(PodFeed):
 # Devices --------------------------------------------------------------------------------------------------------------
 
 
-@replaces(Devices, "k8s-133602")
 class _Undelivered:
     """Events of the assume cache that are delivered together, a while after the first."""
 
@@ -364,6 +363,7 @@ class _Undelivered:
         self.is_on_its_way = False
 
 
+@replaces(Devices, "k8s-133602")
 class _LosesSight(Devices):
     """Devices that PreBind has just written are off the list of what is in flight, and not yet on that of what is
     allocated, in two ways. The informer's goroutine delivers the events of the assume cache, those of PreBind among
