@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -22,7 +24,8 @@ _HEAD = "import os, select, socket, subprocess, threading, time; print(end='\\n'
 def rest_s(program: str, until: Callable[[float], bool]) -> float:
     """As soon as it is so."""
     command = [sys.executable, "-c", f"{_HEAD} {program}"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True) as child:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stdin=pipe, text=True, start_new_session=True) as child:
         try:
             assert child.stdout is not None
             child.stdout.readline()
@@ -35,7 +38,7 @@ def rest_s(program: str, until: Callable[[float], bool]) -> float:
                     return found
                 time.sleep(0.005)
         finally:
-            child.kill()
+            os.killpg(child.pid, signal.SIGKILL)  # with what it has started
     raise AssertionError(f"{program}: not within 30 s; {found} s at last")
 
 
