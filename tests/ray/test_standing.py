@@ -60,6 +60,12 @@ def ports(pids: list[int]) -> list[str]:
     return found
 
 
+def cells(pid: int) -> list[Any]:
+    """Those that run, of this cluster."""
+    found = [each for each in processes.descendants(pid) if processes.name(each) == "ray::KemuCell"]
+    return [each for each in found if processes.runs(each)]
+
+
 @pytest.mark.ray
 def test_runs_share_it_and_nothing_is_left(state: Path) -> None:
     memory = shared_memory()
@@ -84,8 +90,7 @@ def test_runs_share_it_and_nothing_is_left(state: Path) -> None:
             assert (code, verdict["verdict"]) == (0, "holds")
         raylets = [each for each in processes.descendants(cluster.pid) if processes.name(each) == "raylet"]
         assert [each.pid in everything for each in raylets] == [True], "the runs started none"
-        cells = [each for each in processes.descendants(cluster.pid) if processes.name(each) == "ray::KemuCell"]
-        assert not [each for each in cells if processes.runs(each)], "a run leaves no cell behind"
+        until_true(lambda: not cells(cluster.pid), timeout_s=10)  # a run leaves none behind
 
         code, status = kemu("ray", "status")
         assert (status["runs"], status["unfit"], status["workers"]) == (True, "", 4)

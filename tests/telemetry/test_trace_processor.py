@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -19,7 +18,7 @@ QUESTIONS = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "traces.md").read_t
 S = 10**9
 
 
-@pytest.mark.skipif(os.environ.get("KEMU_NIGHTLY") != "1", reason="at night only: it starts a browser")
+@pytest.mark.nightly("it starts a browser")
 def test_three_questions_in_sql(tmp_path: Path) -> None:
     assert len(QUESTIONS) == 3
     out, file = tmp_path / "run", tmp_path / "run.pftrace"

@@ -70,10 +70,13 @@ def test_a_client_that_writes_in_a_loop_does_not_stop_time_and_is_named(
     monkeypatch.setattr(drivers, "RESTLESS_TIMES", 1)
     settled = embedded.up(nodes=1, folder=tmp_path / "run", settle_s=0.5)
     with settled as cluster, _looping(cluster, "loud/v1 (linux)"):
-        begun, begun_s = time.monotonic(), cluster.now_s
-        found = cluster._remote.step({"seconds": 600})
-        assert cluster.now_s - begun_s >= 600
-        assert time.monotonic() - begun < 30
+        for _ in range(3):
+            begun, begun_s = time.monotonic(), cluster.now_s
+            found = cluster._remote.step({"seconds": 600})
+            assert cluster.now_s - begun_s >= 600
+            assert time.monotonic() - begun < 30
+            if found["restless"]:
+                break  # on a busy machine it may not have been loud at first
     assert found["hurried"] >= 1
     (told,) = found["restless"]
     assert told.startswith("loud/v1 has made ")
