@@ -90,7 +90,7 @@ def test_runs_share_it_and_nothing_is_left(state: Path) -> None:
             assert (code, verdict["verdict"]) == (0, "holds")
         raylets = [each for each in processes.descendants(cluster.pid) if processes.name(each) == "raylet"]
         assert [each.pid in everything for each in raylets] == [True], "the runs started none"
-        until_true(lambda: not cells(cluster.pid), timeout_s=10)  # a run leaves none behind
+        until_true(lambda: not cells(cluster.pid))  # a run leaves none behind
 
         code, status = kemu("ray", "status")
         assert (status["runs"], status["unfit"], status["workers"]) == (True, "", 4)
