@@ -71,6 +71,11 @@ class Images:
     def get(self, name: str) -> Image | None:
         return self._by_name.get(names.tagged_image(name))
 
+    def size_bytes(self, name: str) -> int:
+        """0: unknown, or not here."""
+        image = self.get(name)
+        return image.size_bytes or 0 if image is not None else 0
+
     def is_here(self, name: str) -> bool:
         return name == EVERYWHERE or names.tagged_image(name) in self._by_name
 

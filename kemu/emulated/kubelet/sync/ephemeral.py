@@ -98,8 +98,7 @@ class EphemeralContainers:
         events = self._events
         if not error:
             if events is not None:
-                image, took_ns = self._pulls.images.get(container.image), self._clock.now_ns() - begun_ns
-                size_bytes = image.size_bytes or 0 if image is not None else 0
+                took_ns, size_bytes = self._clock.now_ns() - begun_ns, self._pulls.images.size_bytes(container.image)
                 events.pulled(worker, container, took_ns, size_bytes, container.image)
             self._run(worker, container)
             return

@@ -118,8 +118,7 @@ class Fetch:
             if self._events is not None:
                 self._events.not_pulled(worker, None, error, volume.image, of_volume=True)
         elif self._events is not None:
-            image, took_ns = self._pulls.images.get(volume.image), max(0, self._now_ns() - begun_ns)
-            size_bytes = image.size_bytes or 0 if image is not None else 0
+            took_ns, size_bytes = max(0, self._now_ns() - begun_ns), self._pulls.images.size_bytes(volume.image)
             self._events.pulled(worker, None, took_ns, size_bytes, volume.image)
         return True
 

@@ -213,8 +213,7 @@ class Starts:
             if error:
                 self._not_pulled(worker, container, image, error, of_volume=True)
             else:
-                self._unpulled(worker, container, pulls.NEVER_PULLED, pulls.never_pulled_message(image))
-                self._wanting[container] = worker, image
+                self._may_not_pull(worker, container, image)
             self.go_on(worker)
 
         fetch = image_volumes.Fetch(
@@ -238,8 +237,7 @@ class Starts:
                 self.events.present(worker, container, image)
             self._launch(worker, container)
         elif policy == pulls.NEVER:
-            self._unpulled(worker, container, pulls.NEVER_PULLED, pulls.never_pulled_message(image))
-            self._wanting[container] = worker, image
+            self._may_not_pull(worker, container, image)
         else:
             error = lives.pull_error(worker.pod, container)
             if not error and self.names is not None:
@@ -252,6 +250,10 @@ class Starts:
             worker.pull = self._pulls.pull(image, bool(error), lambda: self._pulled(worker, container, error, begun_ns))
             if worker.pull is None:
                 self._fetched(worker, container, error, begun_ns)
+
+    def _may_not_pull(self, worker: Worker, container: Container, image: str) -> None:
+        self._unpulled(worker, container, pulls.NEVER_PULLED, pulls.never_pulled_message(image))
+        self._wanting[container] = worker, image
 
     def _pulled(self, worker: Worker, container: Container, error: str, begun_ns: int) -> None:
         """A pull that took its time is over."""
@@ -268,8 +270,7 @@ class Starts:
         worker.busy = None
         if not error:
             if self.events is not None:
-                image, took_ns = self._images.get(container.image), max(0, self._clock.now_ns() - begun_ns)
-                size_bytes = image.size_bytes or 0 if image is not None else 0
+                took_ns, size_bytes = max(0, self._clock.now_ns() - begun_ns), self._images.size_bytes(container.image)
                 self.events.pulled(worker, container, took_ns, size_bytes, container.image)
             self._env.step("after-pull")
             container.pulls_failed = 0

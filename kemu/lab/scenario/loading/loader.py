@@ -282,8 +282,9 @@ class _Loading:
         self._stated: list[tuple[str, str, str]] = []
         self._objects: list[manifests.Declared] = []
         """The Nodes among the manifests."""
-        self._of_drivers: set[str] = set()
-        """ResourceSlices among the manifests that drivers on nodes publish."""
+        self._slices: dict[int, Message | None] = {}
+        """What was read of ResourceSlices among the manifests, by the identity of their data. None: a driver on a node
+        publishes it, or nothing could be read."""
 
     def build(self, matrix: Sequence[matrices.Dimension]) -> scenarios.Scenario | None:
         """The scenario, with whatever of it is right; None where nothing can be built."""
@@ -481,10 +482,15 @@ class _Loading:
 
     def _with_drivers(self, nodes: list[Node], sources: Sequence[manifest_files.Source]) -> list[Node]:
         """The nodes with the drivers whose slices stand among the manifests."""
-        read = (self._read(*source) for source in sources if devices.is_slice(source[0]))
-        slices = [each for each in read if isinstance(each, ResourceSlice)]
         known = {node.name for node in nodes}
-        self._of_drivers = {one.metadata.name for one in slices if one.spec.nodeName in known}
+        slices: list[ResourceSlice] = []
+        for data, where, report in sources:
+            if devices.is_slice(data):
+                self._slices[id(data)] = read = self._read(data, where, report)
+                if isinstance(read, ResourceSlice):
+                    slices.append(read)
+                    if read.spec.nodeName in known:
+                        self._slices[id(data)] = None
         return devices.drivers_of(slices, nodes) if slices else nodes
 
     def _stated_nodes(self) -> Iterator[core_v1_pb2.Node]:
@@ -616,9 +622,10 @@ class _Loading:
             stated = manifests.stated_name(data)
             if stated is not None:
                 self._stated.append(stated)
-            read = None if _is_node((data, where, report)) else self._read(data, where, report)
-            if isinstance(read, ResourceSlice) and read.metadata.name in self._of_drivers:
-                continue  # its driver publishes it
+            if id(data) in self._slices:
+                read = self._slices[id(data)]
+            else:
+                read = None if _is_node((data, where, report)) else self._read(data, where, report)
             if read is not None:
                 setup.append(_manifest(read, where, report))
                 declared.append(manifests.Declared(read, report, where))
