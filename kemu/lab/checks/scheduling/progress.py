@@ -268,8 +268,9 @@ class PodsThatFitAreTried(Check):
         self._uid_of_key[key] = uid
         known = self._pods.get(uid)
         spec, status = pod.spec, pod.status
-        # Members of a group wait for one another, also where there is room for one of them.
-        is_gated = bool(spec.schedulingGates) or spec.HasField("schedulingGroup")
+        # Members of a group wait for one another, also where there is room for one of them; pods with claims, until the
+        # scheduler has seen what a controller has made of their templates.
+        is_gated = bool(spec.schedulingGates or spec.resourceClaims) or spec.HasField("schedulingGroup")
         if known is None:
             told = self._history.pods.get(uid)
             is_new = told is not None and told.facts[-1].what == "created"
