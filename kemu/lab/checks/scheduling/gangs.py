@@ -22,9 +22,13 @@ class _Gang:
     """Its ``minCount``; 0: it is none, or not there."""
     members: dict[str, str] = field(default_factory=dict)
     """By UID of each that has a node and has not ended: its name."""
+    waiting: dict[str, str] = field(default_factory=dict)
+    """By UID of each that has none: its name."""
     succeeded: dict[str, None] = field(default_factory=dict)
     since_ns: int | None = None
     """Since when a part of it holds room."""
+    part: str = ""
+    """Which part, at last."""
 
 
 class GangsAreWhole(Check):
@@ -74,6 +78,7 @@ class GangsAreWhole(Check):
         before = self._gang_of.pop(key, None)
         if before is not None:
             self._gangs[before[1]].members.pop(before[0], None)
+            self._gangs[before[1]].waiting.pop(before[0], None)
         if pod is not None and pod.spec.HasField("schedulingGroup"):
             uid, name = pod.metadata.uid, f"{pod.metadata.namespace}/{pod.spec.schedulingGroup.podGroupName}"
             gang = self._gangs.setdefault(name, _Gang())
@@ -83,27 +88,33 @@ class GangsAreWhole(Check):
                     gang.succeeded[uid] = None
             elif pod.spec.nodeName and not pod.metadata.HasField("deletionTimestamp"):
                 gang.members[uid] = key.removeprefix(POD_PREFIX)
+            elif not pod.spec.nodeName:
+                gang.waiting[uid] = key.removeprefix(POD_PREFIX)
             self._looked(time_ns, name, gang)
         if before is not None:
             self._looked(time_ns, before[1], self._gangs[before[1]])
 
     def _looked(self, time_ns: int, name: str, gang: _Gang) -> None:
         is_part = 0 < len(gang.members) < gang.wanted - len(gang.succeeded)
-        if is_part and gang.since_ns is None:
-            gang.since_ns = time_ns
-        elif not is_part and gang.since_ns is not None:
+        if not is_part and gang.since_ns is not None:
             self._findings += self._long(time_ns, name, gang)
             gang.since_ns = None
+        if is_part:
+            gang.since_ns = time_ns if gang.since_ns is None else gang.since_ns
+            gang.part = _named(gang.members) + (f", and not {_named(gang.waiting)}" if gang.waiting else "")
 
     def _long(self, until_ns: int, name: str, gang: _Gang) -> list[str]:
         if gang.since_ns is None or until_ns - gang.since_ns <= self._most_ns:
             return []
-        has = f"{len(gang.members) + len(gang.succeeded)} of {gang.wanted} members"
         since, until = seconds(gang.since_ns), seconds(until_ns)
-        who = listed([short(member) for member in gang.members.values()])
-        return [f"gang {short(name)} held room with {has} from {since} to {until}" + (f": {who}" if who else "")]
+        had = f"a part of its {gang.wanted} members on nodes"
+        return [f"gang {short(name)} had {had} from {since} to {until}: {gang.part}"]
 
     def result(self, history: History) -> Result:
         still = [text for name, gang in self._gangs.items() for text in self._long(history.now_ns, name, gang)]
         judged = sum(gang.wanted > 0 for gang in self._gangs.values())
         return self.concluded(self._findings + still, judged, "there was no gang", counted(judged, "gang"))
+
+
+def _named(members: dict[str, str]) -> str:
+    return listed([short(name) for name in members.values()])
