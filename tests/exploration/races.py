@@ -58,13 +58,6 @@ def one_scheduler(**config: Any) -> dict[str, Any]:
     return {"schedulers": [{"name": "red", "config": {"profiles": profiles, **config}}]}
 
 
-def _tainted(at: str, generation: int, effect: str) -> dict[str, Any]:
-    pool = {"name": "a", "generation": generation, "resourceSliceCount": 1}
-    devices = [{"name": "gpu-0", "taints": [{"key": "broken", "effect": effect}]}]
-    patch = {"kind": "ResourceSlice", "name": "of-a", "merge": {"spec": {"pool": pool, "devices": devices}}}
-    return {"at": at, "patch": patch}
-
-
 _FAST = {
     "deviceClassName": "gpu.example.com",
     "selectors": [{"cel": {"expression": 'device.attributes["gpu.example.com"].model == "fast"'}}],
@@ -89,10 +82,9 @@ RACES: Mapping[str, Race] = {
         {"manifests[0].spec.spec.devices.requests": [{"name": "gpu", "exactly": _FAST}]},
         "a claim without an alternative", ("first", "slow"),
     ),
-    "devices/tainted-device": Race(
-        "the replacement of an evicted pod gets the broken GPU again", "one-replacement",
-        {"events": [_tainted("10s", 2, "NoSchedule"), _tainted("30s", 3, "NoExecute")]},
-        "NoSchedule first, NoExecute later", ("of-a",),
+    "devices/shares-of-a-device": Race(
+        "two schedulers give away more memory of a shared GPU than it has", "one-of-them-runs", one_scheduler(),
+        "one scheduler for both", ("red-pod",),
     ),
     "groups/gangs-of-two-schedulers": Race(
         "two gangs each hold a part of the room", "gangs-are-whole", one_scheduler(featureGates=_GATES),
