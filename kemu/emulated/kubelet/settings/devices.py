@@ -42,6 +42,13 @@ class Devices:
     prepare: Any = setting(TIME, "How long it takes to prepare a claim; {default} by default.", "100ms")
     unprepare: Any = setting(TIME, "How long it takes to take that back; {default} by default.", "100ms")
 
+    health: bool = setting(
+        Switch(),
+        "Whether the driver reports the health of its devices: Healthy, or Unhealthy during the fault devicesUnhealthy. "
+        "Otherwise the status of containers calls it Unknown.",
+        False,
+    )
+
     def complaints(self) -> Iterator[Complaint]:
         if self.count is None and not self.devices:
             yield Complaint((), "count is missing", "or list the devices")
