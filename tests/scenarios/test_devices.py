@@ -92,6 +92,40 @@ def test_quota_counts_devices_by_class(tmp_path: Path) -> None:
     assert made == ["default/a"]
 
 
+def _made_under(tmp_path: Path, hard: dict[str, str], *events: dict[str, Any]) -> list[str]:
+    """The claims that the controller could make, with a class that stands behind an extended resource."""
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
+    manifests = [
+        quota | {"spec": {"hard": hard}},
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": "gpu.example.com"},
+            "spec": {"extendedResourceName": "example.com/gpu"},
+        },
+    ]
+    text = document(*events, manifests=manifests)
+    return [data["pod"] for _, kind, data in play(tmp_path, text) if kind == "devices.claim"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "requests.example.com/gpu",
+        "requests.deviceclass.resource.kubernetes.io/gpu.example.com",
+        "gpu.example.com.deviceclass.resource.k8s.io/devices",
+    ],
+)
+def test_claims_count_as_the_extended_resource_behind_their_class(tmp_path: Path, name: str) -> None:
+    events = (pod("a", "5s", **{"run-seconds": "10"}), pod("b", "6s"), pod("c", "40s"))
+    # b's claim is made only when that of a has gone.
+    assert _made_under(tmp_path, {name: "1"}, *events) == ["default/a", "default/b"]
+
+
+def test_another_extended_resource_does_not_count(tmp_path: Path) -> None:
+    assert _made_under(tmp_path, {"requests.example.com/nic": "0"}, pod("a", "5s")) == ["default/a"]
+
+
 def test_nothing_runs_where_nobody_speaks_of_devices() -> None:
     scenario = loader.loads("apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata: {name: a}\nspec: {nodes: [{name: n}]}")
     assert not scenario.devices
