@@ -691,7 +691,7 @@ _ALL = (
     ),
     Kind(
         "devicesUnhealthy",
-        "Drivers that report health (`health: true`) say that devices of a node are Unhealthy; afterwards Healthy again.",
+        "Drivers that report health (`health: true`) say that devices of a node are Unhealthy.",
         (
             _NODE_OF_DRIVERS,
             Parameter("devices", Form.TEXTS, "Their names, or patterns of them; all by default."),

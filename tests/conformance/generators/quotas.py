@@ -382,7 +382,8 @@ def _device_claim(draw: random.Random, pods: list[Json], index: int) -> Json:
     metadata["creationTimestamp"] = f"2000-01-01T00:00:0{draw.choice((0, 0, 1))}Z"
     if draw.random() < 0.55:
         pod = draw.choice(pods)["metadata"]
-        metadata["annotations"] = {"resource.kubernetes.io/extended-resource-claim": draw.choice(("true",) * 5 + ("no",))}
+        is_special = draw.choice(("true",) * 5 + ("no",))
+        metadata["annotations"] = {"resource.kubernetes.io/extended-resource-claim": is_special}
         owner = {"apiVersion": "v1", "kind": "Pod", "name": pod["name"], "controller": draw.random() < 0.9}
         metadata["ownerReferences"] = [owner | {"uid": draw.choice((pod["uid"],) * 6 + ("another",))}]
     requests: list[Json] = []

@@ -44,8 +44,8 @@ class Devices:
 
     health: bool = setting(
         Switch(),
-        "Whether the driver reports the health of its devices: Healthy, or Unhealthy during the fault devicesUnhealthy. "
-        "Otherwise the status of containers calls it Unknown.",
+        "Whether the driver reports the health of its devices, Healthy or, during the fault devicesUnhealthy, "
+        "Unhealthy; otherwise the status of containers says Unknown.",
         False,
     )
 

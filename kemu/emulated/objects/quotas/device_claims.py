@@ -90,4 +90,3 @@ def _number(request: ExactDeviceRequest | DeviceSubRequest) -> int:
     if request.allocationMode == "All":
         return MOST_RESULTS
     return int(request.count) if request.allocationMode == "ExactCount" else 0
-

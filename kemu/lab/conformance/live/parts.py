@@ -46,9 +46,7 @@ class Parts:
         tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
         await self._start(components.etcd(self.folder, etcd, peers, fsync=False))
         url = f"http://{components.LOOPBACK}:{etcd}"
-        program = components.apiserver(
-            self.folder, "kube-apiserver", port, url, tokens, _SETTINGS, TOKEN, audits=False
-        )
+        program = components.apiserver(self.folder, "kube-apiserver", port, url, tokens, _SETTINGS, TOKEN, audits=False)
         await self._start(dataclasses.replace(program, options=[*program.options, *_SERVED]))
         authority = components.authority_of(self.folder, "kube-apiserver")
         server = f"https://{components.LOOPBACK}:{port}"

@@ -191,9 +191,7 @@ class _World:
         quota = (self._seen if stale else self._stored).get(name)
         if quota is None:
             return {}
-        changed = quota_controller.recount(
-            quota, self._objects_of, self._env.clock.unix_ns(), around=self._around
-        )
+        changed = quota_controller.recount(quota, self._objects_of, self._env.clock.unix_ns(), around=self._around)
         try:
             if changed is not None:
                 await self._write(changed)
