@@ -11,17 +11,19 @@ import json
 import zlib
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.scheduler.configuration.configurations import ExtenderConfiguration
 from kemu.emulated.scheduler.extenders.clients import MAX_PRIORITY, ExtenderClient, Extenders
-from kemu.messages.v1 import extender_pb2
+from kemu.messages.v1 import extender_pb2, extender_pb2_grpc
 from kemu.runtime.env import Env
 
 Json = dict[str, Any]
+
+Arguments = extender_pb2.ExtenderArgs | extender_pb2.ExtenderPreemptionArgs | extender_pb2.ExtenderBindingArgs
 
 LANE, TRACK = "example.com/lane", "example.com/track"
 """The resources whose pods they are asked about: by names of nodes, and by Nodes."""
@@ -119,7 +121,7 @@ class Server:
             writer.close()
 
 
-def answer(verb: str, asked: Json) -> Any:
+def answer(verb: str, asked: Json) -> object:
     """In the form of ``k8s.io/kube-scheduler/extender/v1``."""
     pod = asked["Pod"]["metadata"]["name"]
     if verb == "preempt":
@@ -157,10 +159,13 @@ class _Near(ExtenderClient):
         self.name = configuration.url_prefix
         self._env = env
         self._cluster = cluster
-        self._stub = SimpleNamespace(Filter=None, Prioritize=None, ProcessPreemption=None, Bind=None)
+        methods = SimpleNamespace(Filter=None, Prioritize=None, ProcessPreemption=None, Bind=None)
+        self._stub = cast(extender_pb2_grpc.ExtenderStub, methods)
 
-    async def _call(self, pod: PodInfo, name: str, method: Any, arguments: Any, nodes: int) -> Any:
-        if name == "ProcessPreemption":
+    async def _call(
+        self, pod: PodInfo, name: str, method: object, arguments: Arguments, nodes: int
+    ) -> extender_pb2.ExtenderPreemptionResult | extender_pb2.HostPriorityList | extender_pb2.ExtenderFilterResult:
+        if isinstance(arguments, extender_pb2.ExtenderPreemptionArgs):
             result = extender_pb2.ExtenderPreemptionResult()
             for node, meta in arguments.node_name_to_meta_victims.items():
                 result.node_name_to_meta_victims[node].CopyFrom(meta)
@@ -171,16 +176,17 @@ class _Near(ExtenderClient):
             for node in [node for node in result.node_name_to_meta_victims if spares(pod.name, node)]:
                 del result.node_name_to_meta_victims[node]
             return result
+        assert isinstance(arguments, extender_pb2.ExtenderArgs), "no extender binds"
         items = {one.metadata.name: one for one in arguments.nodes.items}
         names = list(items) or list(arguments.node_names.names)
         if name == "Prioritize":
             scores = [extender_pb2.HostPriority(host=node, score=score(pod.name, node)) for node in names]
             return extender_pb2.HostPriorityList(items=scores)
         kept, failed, unresolvable = filtered(pod.name, names)
-        result = extender_pb2.ExtenderFilterResult(failed_nodes=failed, failed_and_unresolvable_nodes=unresolvable)
+        answer = extender_pb2.ExtenderFilterResult(failed_nodes=failed, failed_and_unresolvable_nodes=unresolvable)
         if arguments.HasField("nodes"):
-            result.nodes.SetInParent()
-            result.nodes.items.extend(items[node] for node in kept)
+            answer.nodes.SetInParent()
+            answer.nodes.items.extend(items[node] for node in kept)
         else:
-            result.node_names.names.extend(kept)
-        return result
+            answer.node_names.names.extend(kept)
+        return answer

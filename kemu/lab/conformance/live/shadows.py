@@ -236,7 +236,7 @@ class Following(decisions.Asked):
         assert decision.filtering is not None
         wanted = self.wanted.get(meta.namespaced_name(decision.filtering.cycle.pod.pod))
         best = (self.cluster.rows[row].name for row in rows[totals == totals.max()].tolist())
-        if wanted in best:
+        if wanted is not None and wanted in best:
             decision.node = wanted
 
 
@@ -270,7 +270,7 @@ class _Pods:
             self._shadow.decide(old, self._shadow.last_answers)
         self._shadow.show(lambda: self._updated(old, new))
 
-    def _updated(self, old: Any, new: Any) -> None:
+    def _updated(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         self._feed.on_update(old, new)
         if old.spec.schedulingGates and self._is_pending(new):
             self._shadow.decide(new, self._shadow.answers)
