@@ -338,14 +338,15 @@ class Play:
         real, shadow = self._real, self._shadow
         members = real.group_cycles[name].members
         attempts = [real.first[key] for key in members]
-        for attempt in attempts:
-            if attempt.nominated:
-                await real.until(lambda attempt=attempt: not attempt.is_evicting and bool(attempt.victims), 3)  # type: ignore[misc]
         nodes = {one.pod: one.node for one in attempts if one.outcome == scheduler_logs.BOUND}
         found: list[verdicts.Verdict] = []
         condition = await self._condition(name)
         for _ in range(TRIES):
             answers, said = shadow.decide_group(members, nodes)
+            if not found:
+                for attempt, answer in zip(attempts, answers, strict=True):
+                    if attempt.nominated:
+                        await self._evictions(attempt, answer)
             found = [verdicts.of_member(*pair) for pair in zip(attempts, answers, strict=True)]
             found.append(verdicts.of_group(name, condition, said))
             if all(one.kind != verdicts.DIFFERENT for one in found):
