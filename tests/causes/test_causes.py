@@ -124,7 +124,7 @@ def test_a_run_in_which_nothing_goes_wrong_has_no_root() -> None:
 def test_a_planted_defect_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that blames what was done last for whatever a template brings about."""
 
-    def last(self: Blame, uid: str, *steps: Step) -> list[Blamed]:
+    def last(self: Blame, uid: str, *steps: Step, part: object = None) -> list[Blamed]:
         acts = sorted((act for act in self.acts.all() if act.time_ns), key=lambda act: act.time_ns)
         return [Blamed(acts[-1], 1.0, steps)]
 

@@ -121,7 +121,13 @@ class Symptoms:
                 continue
             kind = "pulling" if reason == "ImagePull" else "unready pod"
             step = Step(kind, pod.uid, begin_ns)
-            if reason in _OWN and reason != "OOMKilled":
+            if reason in ("CreateContainerConfigError", "") and (
+                missing := self._blame.absent(pod.uid, end_ns - 1, step)
+            ):
+                found = missing
+            elif reason == "ImagePull":
+                found = self._blame.pulls(pod, begin_ns, step)
+            elif reason in _OWN and reason != "OOMKilled":
                 found = self._blame.template(pod.uid, step)
             elif reason == "OOMKilled":
                 found = with_step(self._oom(pod, begin_ns), step)
@@ -211,10 +217,11 @@ class Symptoms:
 
     def _of_restarts(self) -> Iterator[Symptom]:
         counts: Counter[str] = Counter()
+        killed = {event.uid: time_ns for time_ns, _, event in self._evidence.events[OomKilled]}
         for time_ns, _, event in self._evidence.events[ContainerRestarting]:
             pod = self._history.pods.get(event.uid)
             counts[event.uid] += 1
-            if pod is None or event.exit_code in (0, 137) or counts[event.uid] > MOST_OF_ONE:
+            if pod is None or counts[event.uid] > MOST_OF_ONE or time_ns - killed.get(event.uid, -LONG_NS) < LONG_NS:
                 continue
             step = Step("restarts", event.uid, time_ns)
             if event.exit_code == 255:

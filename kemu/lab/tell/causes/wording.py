@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from kemu.lab.tell.causes.acts import CHANGED, CREATED, DELETED, MOST_FIELDS, SECOND_NS, Act, amount, size
+from kemu.lab.tell import people
+from kemu.lab.tell.causes.acts import CHANGED, CREATED, DELETED, MOST_FIELDS, SECOND_NS, Act, amount
 from kemu.lab.tell.causes.blame import Blame, Cause, Struck
 from kemu.lab.tell.causes.evidence import Evidence
 from kemu.lab.tell.causes.roots import ACTION, CONFIGURATION, FAULT, LOAD, ROLLOUT, Link, Root
 from kemu.lab.tell.happenings import some
+from kemu.runtime.runlog.events import Autoscaled
 from kemu.runtime.words import short
 
 NAMES = 10
@@ -17,6 +19,8 @@ NAMES = 10
 _LINKS: dict[str, tuple[str, str, str]] = {
     "large": ("resources", "no node is so large", "no node is so large"),
     "removed": ("nodes", "{one} is removed", "{many} are removed"),
+    "relabelled": ("nodes", "{one} gets another label", "{many} get other labels"),
+    "absent": ("objects", "{one} is not there", "{n} objects are not there"),
     "tainted": ("nodes", "{one} is tainted", "{many} are tainted"),
     "cordoned": ("nodes", "{one} takes no more pods", "{many} take no more pods"),
     "slow": ("requests", "a request takes {most}", "{n} requests take up to {most}"),
@@ -163,6 +167,8 @@ class Words:
             return LOAD, f"pods of workload {act.name}"
         if act.what == "stands":
             return CONFIGURATION, f"{whom} as it stands since the start"
+        if act.what == "fails":
+            return FAULT, f"{act.full_name}, which gives no images,"
         if act.what == CREATED:
             many = f" and {len(act.also)} more" if act.also else ""
             return ACTION, f"creation of {act.full_name}{many}"
@@ -192,6 +198,15 @@ class Words:
                 parts.append(f"{len(act.fields) - MOST_FIELDS} more")
         elif act.what == "stands" and act.message is None:
             parts += list(act.fields)
+        elif act.what == "fails":
+            parts.append(f"images of {act.fields['workloads'][1]} workloads")
+        scaled = [
+            event
+            for time_ns, _, event in self._evidence.events[Autoscaled]
+            if act.kind == "HorizontalPodAutoscaler" and short(event.autoscaler) == act.name and time_ns >= act.time_ns
+        ]
+        if scaled:
+            parts.append(f"scales from {scaled[0].before} to {max(event.replicas for event in scaled)} replicas")
         used = self._used(act)
         return "; ".join([*parts, *([used] if used else [])])
 
@@ -205,17 +220,20 @@ class Words:
             uses = max(self._blame.uses(pod, "memory", pod.created_ns), self._blame.uses(pod, "memory", until_ns))
             if uses > most:
                 most, wants = uses, pod.requests.get("memory", 0)
-        return f"uses up to {size(most)} of memory, requests {size(wants)}" if most > wants else ""
+        return f"uses up to {people.size(most)} of memory, requests {people.size(wants)}" if most > wants else ""
 
 
 def lasting(time_ns: int) -> str:
     """``12.5 s``, ``219 s``, ``30 min``"""
     seconds = time_ns / SECOND_NS
+    if seconds >= 5400:
+        return people.duration(60 * round(seconds / 60))
     return f"{seconds:.3g} s" if seconds < 600 else f"{seconds / 60:.0f} min"
 
 
 def _lasted(cause: Struck) -> str:
+    times = len({fault.begin_ns for fault in cause.faults})
     if cause.end_ns is None:
-        return "to the end of the run"
-    times = f"{len(cause.faults)} times, " if len({fault.begin_ns for fault in cause.faults}) > 1 else ""
-    return f"{times}for {lasting(cause.end_ns - cause.begin_ns)}"
+        return f"{times} times, the last to the end of the run" if times > 1 else "to the end of the run"
+    lasted = lasting(cause.end_ns - cause.begin_ns)
+    return f"{times} times within {lasted}" if times > 1 else f"for {lasted}"
