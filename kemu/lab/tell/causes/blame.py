@@ -34,6 +34,8 @@ CALM_NS = 30 * SECOND_NS
 """So long before the first pod found no room, all was well."""
 AFTERMATH_NS = 60 * SECOND_NS
 """So long after its end a fault may be to blame, the longer it was the more."""
+AGAIN = 3
+"""A pod that preempts so often on one node does not get what it frees."""
 REGISTRY_NS = 600 * SECOND_NS
 """Images of several workloads that cannot be pulled from one registry within this time have one cause."""
 SAMPLE = 8
@@ -109,6 +111,14 @@ class Blame:
         )
         """When there was no room for the first time."""
         self._usages: dict[str, usages.Usage | None] = {}
+
+    def variants(self) -> list[Act]:
+        """Bugs that the scenario switches on, and safeguards that it takes away."""
+        return [
+            self._standing(kind, str(name), "switch")
+            for key, kind in (("bugs", "bug"), ("ablate", "ablation"))
+            for name in self.evidence.document.get(key) or ()
+        ]
 
     # --- time ---------------------------------------------------------------------------------------------------------
 
@@ -238,6 +248,14 @@ class Blame:
         if by is None:
             return with_step(self.meanwhile(fact.time_ns, fact.time_ns), step)
         said = [one for one in by.facts if one.what == "unschedulable" and one.time_ns <= fact.time_ns]
+        victims = {
+            one.time_ns // SECOND_NS
+            for other in self._pods_of_node[fact.node]
+            for one in other.facts
+            if one.what == "preempted" and one.by == fact.by
+        }
+        if len(victims) >= AGAIN and (several := self._schedulers(fact)) is not None:
+            return [Blamed(several, 1.0, (step,))]  # what it clears another one fills
         # It takes the room that somebody else has taken before.
         found = self._of_message(by, said[-1]) if said else []
         return with_step(found or self.exists(by, depth + 1), step)
@@ -250,9 +268,26 @@ class Blame:
         for word, signal in _REJECTING:
             if word in text and "OutOf" not in text:
                 return with_step(self.pressure(fact.node, fact.time_ns, signal), step)
+        if pod.preset_node:
+            return self.template(pod.uid, step)
         if "OutOf" in text:
+            several = self._schedulers(fact)
+            if several is not None:
+                return [Blamed(several, 1.0, (step,))]
             return with_step(self.meanwhile(fact.time_ns, fact.time_ns, ("scheduler", "apiserver", "kubelet")), step)
         return self.template(pod.uid, step)
+
+    def _schedulers(self, fact: Fact) -> Act | None:
+        """The schedulers that gave the room of a node away at the same time; None: it was one."""
+        found = {
+            bound.by
+            for pod in self._pods_of_node[fact.node]
+            if (bound := pod.first("bound")) is not None and 0 <= fact.time_ns - bound.time_ns <= CALM_NS and bound.by
+        }
+        names = sorted(found)
+        if len({name.partition("/")[0] for name in names}) == len(names):
+            names = [name.partition("/")[0] for name in names]
+        return self._standing("schedulers", " and ".join(names), "together") if len(names) > 1 else None
 
     def exists(self, pod: PodHistory, depth: int = 0) -> list[Blamed]:
         """Why there is such a pod at all: it takes the place of another, or its workload wants it."""

@@ -61,6 +61,11 @@ def without(scenario: Scenario, root: Root) -> tuple[Scenario, str, str] | None:
         streams = tuple(one for one in scenario.workloads if one.name != name)
         differs, what = len(streams) < len(scenario.workloads), root.name
         other = dataclasses.replace(scenario, workloads=streams)
+    elif root.name.startswith(("bug ", "ablation ")):
+        name = root.name.partition(" ")[2]
+        bugs, ablate = (tuple(one for one in listed if one != name) for listed in (scenario.bugs, scenario.ablate))
+        differs, what = (bugs, ablate) != (scenario.bugs, scenario.ablate), root.name
+        other = dataclasses.replace(scenario, bugs=bugs, ablate=ablate)
     elif root.kind == CONFIGURATION:
         what = root.name
         milder_one = gentler.gentler(scenario, root)

@@ -146,7 +146,7 @@ class _Workload:
                 continue
             said = _SCALED.search(str(line.get("says", "")))
             if said is not None:
-                before = int(said[1] or said[4])
+                before = int(said[1])
                 if 0 < before < self.message.spec.replicas:
                     changed = self._copy()
                     changed.spec.replicas = before

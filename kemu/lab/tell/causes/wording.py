@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from kemu.emulated import variants
 from kemu.lab.tell import people
 from kemu.lab.tell.causes.acts import CHANGED, CREATED, DELETED, MOST_FIELDS, SECOND_NS, Act, amount
 from kemu.lab.tell.causes.blame import Blame, Cause, Struck
@@ -165,6 +166,11 @@ class Words:
         whom = f"{len(act.also) + 1} nodes" if act.kind == "Node" and act.also else act.full_name
         if act.kind == "workload":
             return LOAD, f"pods of workload {act.name}"
+        if act.kind == "schedulers":
+            return CONFIGURATION, f"schedulers {act.name} deciding at the same time"
+        if act.kind in ("bug", "ablation"):
+            verb = "switched on" if act.kind == "bug" else "which the scenario makes"
+            return CONFIGURATION, f"{act.full_name}, {verb}"
         if act.what == "stands":
             return CONFIGURATION, f"{whom} as it stands since the start"
         if act.what == "fails":
@@ -196,7 +202,9 @@ class Words:
                 parts.append(f"{name}: {before or 'none'} → {after or 'none'}")
             if len(act.fields) > MOST_FIELDS:
                 parts.append(f"{len(act.fields) - MOST_FIELDS} more")
-        elif act.what == "stands" and act.message is None:
+        elif act.kind in ("bug", "ablation"):
+            parts.append(variants.VARIANTS[act.name].does if act.name in variants.VARIANTS else "")
+        elif act.what == "stands" and act.message is None and act.kind != "schedulers":
             parts += list(act.fields)
         elif act.what == "fails":
             parts.append(f"images of {act.fields['workloads'][1]} workloads")
