@@ -8,6 +8,7 @@ their claims.
 from __future__ import annotations
 
 import copy
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,6 +60,8 @@ class Kept:
     """What, why, and what to write in its place."""
     made: Counter[str] = field(default_factory=Counter)
     """What the dump lacks and others refer to."""
+    absent: set[tuple[str, str, str]] = field(default_factory=set)
+    """Kind, namespace and name of ConfigMaps and Secrets that the cluster said are not there."""
     sick_nodes: dict[str, str] = field(default_factory=dict)
     """Nodes that were not ready, with the reason that was given."""
 
@@ -97,8 +100,57 @@ def sort(dump: Dump, *, keeps_autoscalers: bool) -> Kept:
         made = _accepted(trimming.trimmed(_without_contents(cleaned, kept)), kept, acting)
         if made is not None:
             kept.objects.append(made)
+    kept.absent = _absent(dump)
     _complete(kept, _priorities(taken))
     return kept
+
+
+_NOT_FOUND = re.compile(r'\b(configmap|secret) "([^"]+)" not found')
+
+
+def _absent(dump: Dump) -> set[tuple[str, str, str]]:
+    """By statuses of pods and by Events."""
+    found = set()
+    for key, data in dump.objects.items():
+        texts: list[tuple[str, str]] = []
+        if key.kind == "Event":
+            subject = data.get("involvedObject") or data.get("regarding") or {}
+            texts.append((str(subject.get("namespace") or ""), str(data.get("message") or data.get("note") or "")))
+        elif key.kind == "Pod":
+            status = data.get("status") or {}
+            for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+                waiting = (one.get("state") or {}).get("waiting") or {}
+                texts.append((key.namespace, str(waiting.get("message") or "")))
+        for namespace, text in texts:
+            for kind, name in _NOT_FOUND.findall(text):
+                place = namespace, name
+                full = "ConfigMap" if kind == "configmap" else "Secret"
+                if Key("", full, *place) not in dump.objects:
+                    found.add((full, *place))
+    return found
+
+
+def _referred(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Kind, name and key of each ConfigMap and Secret that pods of this spec need; no key: any contents will do."""
+    for group in ("initContainers", "containers"):
+        for one in spec.get(group) or ():
+            for variable in one.get("env") or ():
+                of = variable.get("valueFrom") or {}
+                for kind, ref in (("ConfigMap", of.get("configMapKeyRef")), ("Secret", of.get("secretKeyRef"))):
+                    if ref and not ref.get("optional"):
+                        yield kind, str(ref.get("name")), str(ref.get("key"))
+            for source in one.get("envFrom") or ():
+                for kind, ref in (("ConfigMap", source.get("configMapRef")), ("Secret", source.get("secretRef"))):
+                    if ref and not ref.get("optional"):
+                        yield kind, str(ref.get("name")), ""
+    for volume in spec.get("volumes") or ():
+        sources = [volume, *((volume.get("projected") or {}).get("sources") or ())]
+        for each in sources:
+            for kind, ref in (("ConfigMap", each.get("configMap")), ("Secret", each.get("secret"))):
+                if ref and not ref.get("optional"):
+                    name = str(ref.get("name") or ref.get("secretName"))
+                    for item in ref.get("items") or ({},):
+                        yield kind, name, str(item.get("key") or "")
 
 
 _REVISION = "controller-revision-hash"
@@ -319,6 +371,32 @@ def _complete(kept: Kept, priorities: Mapping[str, int]) -> None:
     for (kind_name, _), one in made.items():
         kept.made[kind_name] += 1
         kept.objects.append(one)
+    if kept.absent:
+        _fill(kept)
+
+
+def _fill(kept: Kept) -> None:
+    """Empty ConfigMaps and Secrets where the dump lacks them and the cluster did not: pods that wait for what is not
+    there make it count."""
+    there = {
+        (each["kind"], str(each["metadata"].get("namespace") or "default"), each["metadata"]["name"]): each
+        for each in kept.of("ConfigMap", "Secret")
+    }
+    for each in list(kept.objects):
+        namespace = str(each["metadata"].get("namespace") or "default")
+        for spec in pod_specs(each):
+            for kind, name, key in _referred(spec):
+                place = kind, namespace, name
+                if place in kept.absent or name == "kube-root-ca.crt":
+                    continue
+                known = there.get(place)
+                if known is None:
+                    known = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}}
+                    there[place] = known
+                    kept.made[kind] += 1
+                    kept.objects.append(known)
+                if key and not any(key in (known.get(part) or {}) for part in ("data", "binaryData", "stringData")):
+                    known["data"] = {**(known.get("data") or {}), key: ""}
 
 
 def pod_specs(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

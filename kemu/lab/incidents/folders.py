@@ -79,6 +79,8 @@ def write(dump: Dump, folder: Path, *, force: bool = False, duration: str = "", 
     pods = list(kept.of("Pod"))
     entries = lives.entries(pods, usage, raw)
     running = _annotate(pods, usage)
+    ailing = lives.ailments(pods, raw, kept.events)
+    entries = [*ailing.entries, *entries]
     files = _files(kept.objects)
     for path, objects in files.items():
         _write(folder / MANIFESTS / path, objects)
@@ -105,12 +107,12 @@ def write(dump: Dump, folder: Path, *, force: bool = False, duration: str = "", 
     measured_s = lives.length_s(dump.usage)
     length = duration or f"{max(_LEAST_S, min(_MOST_S, round(measured_s) or 1800)) // 60}m"
     called = name or folder.resolve().name
-    (folder / SCENARIO).write_text(_scenario(written, entries, length, called))
+    (folder / SCENARIO).write_text(_scenario(written, entries, sorted(ailing.images), length, called))
     before = kept.left.total()
     rehearsals.rehearse(folder / SCENARIO, lambda problem: _leave_out(problem, folder, files, kept))
     if kept.left.total() > before:
         written.objects -= kept.left.total() - before
-        (folder / SCENARIO).write_text(_scenario(written, entries, length, called))
+        (folder / SCENARIO).write_text(_scenario(written, entries, sorted(ailing.images), length, called))
     return written
 
 
@@ -216,7 +218,9 @@ def _documents(objects: Sequence[Mapping[str, Any]]) -> str:
 # The scenario --------------------------------------------------------------------------------------------------------
 
 
-def _scenario(written: Written, entries: Sequence[Mapping[str, Any]], length: str, name: str) -> str:
+def _scenario(
+    written: Written, entries: Sequence[Mapping[str, Any]], images: Sequence[str], length: str, name: str
+) -> str:
     kept = written.kept
     parts = [
         f"{MARK}: {counted(written.nodes, 'node')}, {counted(written.pods, 'pod')}. Edit it as you like.\n",
@@ -242,6 +246,10 @@ def _scenario(written: Written, entries: Sequence[Mapping[str, Any]], length: st
         for node, why in kept.sick_nodes.items():
             crash = _flow({"at": "0s", "crash": {"actor": f"kubelet/{node}", "restart": False}})
             parts.append(f"    - {crash}  # {harmless(' '.join(why.split()))}\n")
+    if images or kept.absent:
+        strict = {"contents": "strict"} if kept.absent else {}
+        stated = {**strict, **({"missingImages": list(images)} if images else {})}
+        parts.append(f"  references: {_flow(stated)}   # what could not be had when the dump was taken\n")
     if entries:
         parts.append(
             "  lives:                       # pods that controllers make anew; those of the dump state their own\n"

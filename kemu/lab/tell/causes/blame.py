@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
@@ -557,7 +557,8 @@ class Blame:
             return [Blamed(added, 1.0)]
         if "node affinity" in reason:
             changed = self._relabelled(pod, fact.time_ns)
-            if changed and own and isinstance(own[0].cause, Act) and own[0].cause.time_ns <= changed[0].cause.time_ns:
+            relabelled_ns = max((one.path[0].time_ns for one in changed), default=-1)
+            if own and isinstance(own[0].cause, Act) and own[0].cause.time_ns <= relabelled_ns:
                 return changed
         if own and isinstance(own[0].cause, Act) and own[0].cause.time_ns == 0:
             lost = self._lost_nodes(fact.time_ns)
@@ -773,7 +774,7 @@ _WHOM = ("actor", "actors", "node", "nodes", "between", "from", "to", "apiServer
 def references(pod: core_v1_pb2.Pod) -> Iterator[tuple[str, str]]:
     """Kinds and names of what a pod cannot start without."""
     for container in (*pod.spec.initContainers, *pod.spec.containers):
-        sources = [(one.configMapRef, one.secretRef) for one in container.envFrom]
+        sources: list[tuple[Any, Any]] = [(one.configMapRef, one.secretRef) for one in container.envFrom]
         sources += [(one.valueFrom.configMapKeyRef, one.valueFrom.secretKeyRef) for one in container.env]
         for of_config, of_secret in sources:
             if not of_config.optional:

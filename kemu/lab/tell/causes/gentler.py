@@ -10,8 +10,8 @@ import fnmatch
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import yaml
 from google.protobuf.message import Message
@@ -27,10 +27,13 @@ from kemu.lab.scenario.scenarios import Manifest, Scenario
 from kemu.lab.tell.causes.acts import amount, differences
 from kemu.lab.tell.causes.roots import Root
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.words import short
 
+M = TypeVar("M", bound=Message)
 _USES = frozenset(("memory", "disk", "inodes", "pids", "pressure", "killed"))
 """Links of chains that follow from what pods use."""
+_SHORT = frozenset(("memory", "disk", "inodes", "pids", "pressure"))
 _SIZES = frozenset(("large", "demand", "preempted"))
 """And from what they request, or how many there are."""
 _HASH = "pod-template-hash"
@@ -52,15 +55,20 @@ def gentler(scenario: Scenario, root: Root) -> tuple[Scenario, str] | None:
     if workload is None:
         return None
     known = {link.kind for link in root.chain}
-    ways = [workload.as_before, workload.fitting]
+    large = {name for link in root.chain if link.kind == "large" for name in link.names}
+    workload.short_of = large or {"cpu", "memory"}
+    ways = [workload.as_before]
     if known & _SIZES and not known & _USES:
         ways = [workload.fitting, workload.fewer, workload.as_before]
     elif known & _USES:
-        ways = [workload.flat, workload.as_before, workload.fitting]
+        # Containers are killed at their own limits where no node runs short.
+        ways = [workload.flat, workload.as_before] if known & _SHORT else [workload.as_before, workload.flat]
     return next((found for way in ways if (found := way()) is not None), None)
 
 
-def previous_template(workload: Any, others: Iterable[Any]) -> core_v1_pb2.PodTemplateSpec | None:
+def previous_template(
+    workload: KubernetesObject, others: Iterable[KubernetesObject]
+) -> core_v1_pb2.PodTemplateSpec | None:
     """What the pods of a Deployment, StatefulSet or DaemonSet were made of before its last rollout, from its
     ReplicaSets or ControllerRevisions; None: they do not tell."""
     found: list[tuple[int, core_v1_pb2.PodTemplateSpec]] = []
@@ -104,6 +112,8 @@ class _Workload:
     message: Any
     name: str
     """``Deployment shop/web``"""
+    short_of: set[str] = field(default_factory=set)
+    """Resources of which its pods ask for too much."""
 
     @staticmethod
     def of(scenario: Scenario, name: str) -> _Workload | None:
@@ -118,18 +128,13 @@ class _Workload:
         setup[self.place] = dataclasses.replace(setup[self.place], message=changed)
         return dataclasses.replace(self.scenario, setup=tuple(setup))
 
-    def _copy(self) -> Any:
-        made = type(self.message)()
-        made.CopyFrom(self.message)
-        return made
-
     # --- as it was ----------------------------------------------------------------------------------------------------
 
     def as_before(self) -> tuple[Scenario, str] | None:
         template = previous_template(self.message, (one.message for one in self.scenario.setup))
         if template is None:
             return None
-        changed = self._copy()
+        changed = _copy(self.message)
         changed.spec.template.CopyFrom(template)
         fields = [
             f"{path.removeprefix('spec.template.').removeprefix('spec.')}: {after or 'none'}"
@@ -148,7 +153,7 @@ class _Workload:
             if said is not None:
                 before = int(said[1])
                 if 0 < before < self.message.spec.replicas:
-                    changed = self._copy()
+                    changed = _copy(self.message)
                     changed.spec.replicas = before
                     return self._with(changed), f"{before} replicas of {self.name}, as before"
         return None
@@ -166,7 +171,7 @@ class _Workload:
             found.append(("ReplicaSet", f"{self.message.metadata.name}-55555"))
         return found
 
-    def _is_own(self, message: Any, owners: list[tuple[str, str]]) -> bool:
+    def _is_own(self, message: KubernetesObject, owners: list[tuple[str, str]]) -> bool:
         owner = meta.controller_of(message)
         same = message.metadata.namespace == self.message.metadata.namespace
         return same and owner is not None and (owner.kind, owner.name) in owners
@@ -228,8 +233,7 @@ class _Workload:
             elif isinstance(message, core_v1_pb2.Pod) and self._is_own(message, owners):
                 notes = lambda one: one.metadata.annotations  # noqa: E731
             if notes is not None and usages.USAGE in notes(message):
-                changed = type(message)()
-                changed.CopyFrom(message)
+                changed = _copy(message)
                 notes(changed)[usages.USAGE] = flattened(notes(message)[usages.USAGE])
                 manifest = dataclasses.replace(manifest, message=changed)
             setup.append(manifest)
@@ -255,13 +259,13 @@ class _Workload:
         for _, usage in self._used():
             for resource, keys in (("cpu", ("cpu",)), ("memory", _MEMORY_KEYS)):
                 listed = (usage.shared, *usage.of_containers.values())
-                used = sum(curve.most(0, seconds) for own in listed for key, curve in own.items() if key in keys)
+                used: float = sum(curve.most(0, seconds) for own in listed for key, curve in own.items() if key in keys)
                 most[resource] = max(most.get(resource, 0), used)
         parts = []
-        changed = self._copy()
+        changed = _copy(self.message)
         for resource, used in most.items():
             wants = self._requested(resource)
-            if not used or wants <= _TOO_MUCH * used:
+            if not used or wants <= _TOO_MUCH * used or resource not in self.short_of:
                 continue
             share = _SPARE * used / wants
             for container in changed.spec.template.spec.containers:
@@ -269,7 +273,8 @@ class _Workload:
                     value = quantities.approximate(container.resources.requests[resource].string) * share
                     text = quantities.format_milli(round(value * 1000)) if resource == "cpu" else str(round(value))
                     container.resources.requests[resource].string = text
-            parts.append(f"{amount(resource, _SPARE * used)} in place of {amount(resource, wants)} of {resource}")
+            unit = "" if resource == "cpu" else " of memory"
+            parts.append(f"{amount(resource, _SPARE * used)} in place of {amount(resource, wants)}{unit}")
         if not parts:
             return None
         return self._with(changed), f"{self.name} requesting {' and '.join(parts)}, as fits what it uses"
@@ -303,7 +308,13 @@ def _memory(usage: Mapping[str, Any]) -> float:
     return float(own) + sum(_memory(one) for one in usage.get("containers", {}).values())
 
 
-def full_name(message: Any) -> str:
+def _copy(message: M) -> M:
+    made = type(message)()
+    made.CopyFrom(message)
+    return made
+
+
+def full_name(message: KubernetesObject) -> str:
     """As roots name objects: ``Deployment shop/web``."""
     metadata = message.metadata
     name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name

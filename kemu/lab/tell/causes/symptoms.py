@@ -69,7 +69,7 @@ class Symptoms:
         self._end_ns = blame.end_ns
 
     def all(self) -> Iterator[Symptom]:
-        """What is switched on in the scenario, such as a bug, has a part in all of it, and what nothing else explains."""
+        """What the scenario switches on, such as a bug, has a part in all of it, and all that nothing else explains."""
         variants = self._blame.variants()
         for one in self._found():
             explained = sum(blamed.share for blamed in one.blamed)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kemu.emulated import variants
 from kemu.lab.tell import people
-from kemu.lab.tell.causes.acts import CHANGED, CREATED, DELETED, MOST_FIELDS, SECOND_NS, Act, amount
+from kemu.lab.tell.causes import gentler
+from kemu.lab.tell.causes.acts import CHANGED, CREATED, DELETED, MOST_FIELDS, SECOND_NS, Act, amount, differences
 from kemu.lab.tell.causes.blame import Blame, Cause, Struck
 from kemu.lab.tell.causes.evidence import Evidence
 from kemu.lab.tell.causes.roots import ACTION, CONFIGURATION, FAULT, LOAD, ROLLOUT, Link, Root
@@ -197,15 +199,13 @@ class Words:
     def _detail(self, act: Act) -> str:
         parts = []
         if act.what == CHANGED:
-            for path, (before, after) in list(act.fields.items())[:MOST_FIELDS]:
-                name = path.removeprefix("spec.template.").removeprefix("spec.")
-                parts.append(f"{name}: {before or 'none'} → {after or 'none'}")
-            if len(act.fields) > MOST_FIELDS:
-                parts.append(f"{len(act.fields) - MOST_FIELDS} more")
+            parts += _changes(act.fields)
         elif act.kind in ("bug", "ablation"):
             parts.append(variants.VARIANTS[act.name].does if act.name in variants.VARIANTS else "")
         elif act.what == "stands" and act.message is None and act.kind != "schedulers":
             parts += list(act.fields)
+        elif act.what == "stands" and "template" in act.message.spec.DESCRIPTOR.fields_by_name:
+            parts += self._last_rollout(act.message)
         elif act.what == "fails":
             parts.append(f"images of {act.fields['workloads'][1]} workloads")
         scaled = [
@@ -218,6 +218,22 @@ class Words:
         used = self._used(act)
         return "; ".join([*parts, *([used] if used else [])])
 
+    def _last_rollout(self, message: Any) -> list[str]:
+        """What it changed before the run began, as ReplicaSets and ControllerRevisions tell."""
+        others = [
+            versions[0].message
+            for key, versions in self._evidence.versions.items()
+            if key.startswith(("/registry/replicasets/", "/registry/controllerrevisions/")) and not versions[0].time_ns
+        ]
+        template = gentler.previous_template(message, others)
+        if template is None:
+            return []
+        before = type(message)()
+        before.CopyFrom(message)
+        before.spec.template.CopyFrom(template)
+        first, *rest = _changes(differences(before, message)) or ["nothing"]
+        return [f"its last rollout: {first}", *rest]
+
     def _used(self, act: Act) -> str:
         """What its pods use beyond what they ask for."""
         most, wants = 0, 0
@@ -229,6 +245,14 @@ class Words:
             if uses > most:
                 most, wants = uses, pod.requests.get("memory", 0)
         return f"uses up to {people.size(most)} of memory, requests {people.size(wants)}" if most > wants else ""
+
+
+def _changes(fields: Mapping[str, tuple[str, str]]) -> list[str]:
+    parts = []
+    for path, (before, after) in list(fields.items())[:MOST_FIELDS]:
+        name = path.removeprefix("spec.template.").removeprefix("spec.").removeprefix("metadata.annotations.")
+        parts.append(f"{name}: {' '.join(before.split()) or 'none'} → {' '.join(after.split()) or 'none'}")
+    return [*parts, *([f"{len(fields) - MOST_FIELDS} more"] if len(fields) > MOST_FIELDS else [])]
 
 
 def lasting(time_ns: int) -> str:
