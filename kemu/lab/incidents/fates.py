@@ -149,7 +149,7 @@ def _referred(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
             for kind, ref in (("ConfigMap", each.get("configMap")), ("Secret", each.get("secret"))):
                 if ref and not ref.get("optional"):
                     name = str(ref.get("name") or ref.get("secretName"))
-                    for item in ref.get("items") or ({},):
+                    for item in ref.get("items") or [dict[str, Any]()]:
                         yield kind, name, str(item.get("key") or "")
 
 

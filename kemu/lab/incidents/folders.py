@@ -79,7 +79,7 @@ def write(dump: Dump, folder: Path, *, force: bool = False, duration: str = "", 
     pods = list(kept.of("Pod"))
     entries = lives.entries(pods, usage, raw)
     running = _annotate(pods, usage)
-    ailing = lives.ailments(pods, raw, kept.events)
+    ailing = lives.ailments(pods, raw, dump.objects.values(), kept.events)
     entries = [*ailing.entries, *entries]
     files = _files(kept.objects)
     for path, objects in files.items():

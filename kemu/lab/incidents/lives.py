@@ -240,12 +240,13 @@ class Ailments:
 def ailments(
     pods: Sequence[dict[str, Any]],
     raw: Mapping[tuple[str, str], Mapping[str, Any]],
+    objects: Iterable[Mapping[str, Any]],
     events: Iterable[Mapping[str, Any]],
 ) -> Ailments:
     """Crash loops, OOM kills, probes that fail and images that cannot be had, by the statuses that the dump shows.
     Writes the annotations of the pods that stand in it."""
     found = Ailments()
-    now = _newest(raw.values())
+    now = _newest(objects)
     failing = _probes_that_fail(events)
     running = {
         str(one.get("image"))
@@ -356,13 +357,15 @@ def _annotate(pod: dict[str, Any], notes: Mapping[str, str]) -> None:
     metadata["annotations"] = known
 
 
-def _newest(pods: Iterable[Mapping[str, Any]]) -> float:
-    """Unix time of the newest transition of all pods: not much before the dump."""
+def _newest(objects: Iterable[Mapping[str, Any]]) -> float:
+    """Unix time of the newest heartbeat of nodes and transition of pods: not much before the dump."""
     times = [
         at.timestamp()
-        for pod in pods
-        for one in (pod.get("status") or {}).get("conditions") or ()
-        if (at := _time(one.get("lastTransitionTime"))) is not None
+        for each in objects
+        if each.get("kind") in ("Node", "Pod")
+        for one in (each.get("status") or {}).get("conditions") or ()
+        for name in ("lastHeartbeatTime", "lastTransitionTime")
+        if (at := _time(one.get(name))) is not None
     ]
     return max(times, default=0.0)
 

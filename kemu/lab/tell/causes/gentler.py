@@ -31,6 +31,7 @@ from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.words import short
 
 M = TypeVar("M", bound=Message)
+Workload = apps_v1_pb2.Deployment | apps_v1_pb2.StatefulSet | apps_v1_pb2.DaemonSet
 _USES = frozenset(("memory", "disk", "inodes", "pids", "pressure", "killed"))
 """Links of chains that follow from what pods use."""
 _SHORT = frozenset(("memory", "disk", "inodes", "pids", "pressure"))
@@ -66,22 +67,22 @@ def gentler(scenario: Scenario, root: Root) -> tuple[Scenario, str] | None:
     return next((found for way in ways if (found := way()) is not None), None)
 
 
-def previous_template(
-    workload: KubernetesObject, others: Iterable[KubernetesObject]
-) -> core_v1_pb2.PodTemplateSpec | None:
+def previous_template(workload: Workload, others: Iterable[Message]) -> core_v1_pb2.PodTemplateSpec | None:
     """What the pods of a Deployment, StatefulSet or DaemonSet were made of before its last rollout, from its
     ReplicaSets or ControllerRevisions; None: they do not tell."""
+    kind = resources.of(workload).kind
     found: list[tuple[int, core_v1_pb2.PodTemplateSpec]] = []
     for one in others:
-        owner = meta.controller_of(one)
-        if owner is None or owner.name != workload.metadata.name or owner.kind != resources.of(workload).kind:
+        if not isinstance(one, apps_v1_pb2.ReplicaSet | apps_v1_pb2.ControllerRevision):
+            continue
+        owner, is_near = meta.controller_of(one), one.metadata.namespace == workload.metadata.namespace
+        if owner is None or not is_near or (owner.kind, owner.name) != (kind, workload.metadata.name):
             continue
         if isinstance(one, apps_v1_pb2.ReplicaSet):
-            template = core_v1_pb2.PodTemplateSpec()
-            template.CopyFrom(one.spec.template)
+            template = _copy(one.spec.template)
             template.metadata.labels.pop(_HASH, None)
             found.append((revisions.revision(one) or 0, template))
-        elif isinstance(one, apps_v1_pb2.ControllerRevision) and (template_ := _of_revision(one)) is not None:
+        elif (template_ := _of_revision(one)) is not None:
             found.append((one.revision, template_))
     others_ = [one for one in found if not _alike(one[1], workload.spec.template)]
     newest = max((number for number, template in found if _alike(template, workload.spec.template)), default=None)
@@ -140,7 +141,7 @@ class _Workload:
             f"{path.removeprefix('spec.template.').removeprefix('spec.')}: {after or 'none'}"
             for path, (_, after) in differences(self.message, changed).items()
         ]
-        return self._with(changed), f"the template that {self.name} had before ({'; '.join(fields[:2])})"
+        return self._with(changed), f"the previous template of {self.name} ({'; '.join(fields[:1])})"
 
     def fewer(self) -> tuple[Scenario, str] | None:
         """With as many replicas as it had before the cluster's Events tell of a larger number."""
@@ -314,8 +315,8 @@ def _copy(message: M) -> M:
     return made
 
 
-def full_name(message: KubernetesObject) -> str:
+def full_name(message: Message) -> str:
     """As roots name objects: ``Deployment shop/web``."""
-    metadata = message.metadata
+    metadata = message.metadata  # type: ignore[attr-defined]
     name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
     return f"{resources.of(message).kind} {short(name)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from kemu.emulated import variants
 from kemu.lab.tell import people
@@ -204,7 +203,7 @@ class Words:
             parts.append(variants.VARIANTS[act.name].does if act.name in variants.VARIANTS else "")
         elif act.what == "stands" and act.message is None and act.kind != "schedulers":
             parts += list(act.fields)
-        elif act.what == "stands" and "template" in act.message.spec.DESCRIPTOR.fields_by_name:
+        elif act.what == "stands" and isinstance(act.message, gentler.Workload):
             parts += self._last_rollout(act.message)
         elif act.what == "fails":
             parts.append(f"images of {act.fields['workloads'][1]} workloads")
@@ -218,7 +217,7 @@ class Words:
         used = self._used(act)
         return "; ".join([*parts, *([used] if used else [])])
 
-    def _last_rollout(self, message: Any) -> list[str]:
+    def _last_rollout(self, message: gentler.Workload) -> list[str]:
         """What it changed before the run began, as ReplicaSets and ControllerRevisions tell."""
         others = [
             versions[0].message
