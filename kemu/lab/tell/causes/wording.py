@@ -149,7 +149,17 @@ class Words:
             )
         kind, what = self._act(cause)
         events = (*([] if cause.index is None else [cause.index]), *dict.fromkeys(cause.indexes))
-        return Root(kind, cause.full_name, what, cause.time_ns, chain, share, self._detail(cause), cause.index, events)
+        return Root(
+            kind,
+            cause.full_name,
+            what,
+            cause.time_ns,
+            chain,
+            share,
+            self._detail(cause, is_preempting=any(link.kind == "preempted" for link in chain)),
+            cause.index,
+            events,
+        )
 
     def _zone(self, fault: str) -> list[str]:
         """The zone that a fault is about, as the scenario says."""
@@ -195,7 +205,7 @@ class Words:
             return ACTION, f"cordon of {whom}"
         return ACTION, f"change of {whom}"
 
-    def _detail(self, act: Act) -> str:
+    def _detail(self, act: Act, *, is_preempting: bool = False) -> str:
         parts = []
         if act.what == CHANGED:
             parts += _changes(act.fields)
@@ -214,6 +224,13 @@ class Words:
         ]
         if scaled:
             parts.append(f"scales from {scaled[0].before} to {max(event.replicas for event in scaled)} replicas")
+        if (
+            act.kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
+            and is_preempting
+            and act.message
+        ):
+            priority = act.message.spec.template.spec.priorityClassName
+            parts += [f"of priority {priority}"] if priority else []
         used = self._used(act)
         return "; ".join([*parts, *([used] if used else [])])
 
@@ -227,8 +244,7 @@ class Words:
         template = gentler.previous_template(message, others)
         if template is None:
             return []
-        before = type(message)()
-        before.CopyFrom(message)
+        before = gentler.copied(message)
         before.spec.template.CopyFrom(template)
         first, *rest = _changes(differences(before, message)) or ["nothing"]
         return [f"its last rollout: {first}", *rest]
