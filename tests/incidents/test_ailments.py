@@ -121,3 +121,52 @@ def test_pods_that_were_well_stay_well(tmp_path: Path) -> None:
     assert "references" not in text
     assert "exitCode" not in text
     assert "probes" not in text
+
+
+@pytest.mark.parametrize("with_configuration", [True, False])
+def test_a_webhook_that_fails_refuses_pods_in_the_run(with_configuration: bool, tmp_path: Path) -> None:
+    found: list[Object] = json.loads(json.dumps(printed.objects(Cluster(3, "16Gi", "4", APPS, seconds=600))))
+    old = next(one for one in found if one["kind"] == "ReplicaSet")
+    found.remove(next(one for one in found if one["kind"] == "Pod" and _owner(one) == old["metadata"]["name"]))
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "web.1", "namespace": "shop"},
+        "involvedObject": {"kind": "ReplicaSet", "namespace": "shop", "name": old["metadata"]["name"]},
+        "reason": "FailedCreate",
+        "type": "Warning",
+        "lastTimestamp": "2026-11-27T09:39:00Z",
+        "message": 'Error creating: Internal error occurred: failed calling webhook "pods.policy.example.com": failed '
+        'to call webhook: Post "https://policy.policy.svc:443/pods?timeout=10s": context deadline exceeded',
+    }
+    configuration = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "policy"},
+        "webhooks": [
+            {
+                "name": f"{name}.policy.example.com",
+                "clientConfig": {"service": {"namespace": "policy", "name": "policy", "path": f"/{name}", "port": 443}},
+                "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": [name]}],
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+                "failurePolicy": "Fail",
+            }
+            for name in ("pods", "services")
+        ],
+    }
+    found += [event, *([configuration] if with_configuration else [])]
+    (tmp_path / "dump.yaml").write_text(printed.printed(found))
+    folder = tmp_path / f"policy-{with_configuration}"  # it names a module
+    assert main(["import", str(tmp_path / "dump.yaml"), "--out", str(folder)]) == 0
+    scenario = loader.load(folder / "scenario.yaml", overrides={"duration": "3m"})
+    causes, _ = checking.run(scenario)
+    root = causes.roots[0]
+    expected = (
+        "ValidatingWebhookConfiguration policy" if with_configuration else "admission hook pods.policy.example.com"
+    )
+    assert root.name == expected, [one.what for one in causes.roots]
+    assert {"refused", "missing"} <= {link.kind for link in root.chain}
+    check = checking.check(scenario, causes, limit_s=60, most=1).roots[0].check
+    assert check is not None
+    assert check.holds, check

@@ -48,6 +48,17 @@ _NONE_LEFT = 8
 
 
 @dataclass
+class Refusing:
+    """A webhook that kept controllers from creating pods, as the cluster's Events say."""
+
+    message: str
+    """What it said, or why it could not be asked."""
+    namespaces: set[str] = field(default_factory=set)
+    has_configuration: bool = False
+    """Its WebhookConfiguration is in the dump, and says what it is about."""
+
+
+@dataclass
 class Kept:
     """What goes into the scenario, and what is told of the rest."""
 
@@ -62,6 +73,8 @@ class Kept:
     """What the dump lacks and others refer to."""
     absent: set[tuple[str, str, str]] = field(default_factory=set)
     """Kind, namespace and name of ConfigMaps and Secrets that the cluster said are not there."""
+    refusing: dict[str, Refusing] = field(default_factory=dict)
+    """Webhooks that refused or failed, by name."""
     sick_nodes: dict[str, str] = field(default_factory=dict)
     """Nodes that were not ready, with the reason that was given."""
 
@@ -75,12 +88,15 @@ def sort(dump: Dump, *, keeps_autoscalers: bool) -> Kept:
     defined = {manifests.defined_by(each) for each in dump.objects.values()}
     acting = (controller_keys.HORIZONTAL_POD_AUTOSCALER,) if keeps_autoscalers else ()
     taken: list[dict[str, Any]] = []
+    kept.refusing = _refusing(dump)
     for key, given in dump.objects.items():
         data: dict[str, Any] = cast(dict[str, Any], removed_betas.upgraded(given))
         if key.kind == "Event":
             kept.events.append(data)
         elif _is_remade(key, data):
             kept.remade[key.kind] += 1
+        elif key.kind in _WEBHOOKS and (own := _only_refusing(data, kept)):
+            taken.append(own)
         elif not _is_left(key, data, kept, acting, defined):
             taken.append(data)
     revisions = list(_missing_revisions(taken))
@@ -103,6 +119,31 @@ def sort(dump: Dump, *, keeps_autoscalers: bool) -> Kept:
     kept.absent = _absent(dump)
     _complete(kept, _priorities(taken))
     return kept
+
+
+_DENIED = re.compile(r'admission webhook "([^"]+)" denied the request: ?(.*)', re.DOTALL)
+_FAILED = re.compile(r'failed calling webhook "([^"]+)": ?(.*)', re.DOTALL)
+
+
+def _refusing(dump: Dump) -> dict[str, Refusing]:
+    """Webhooks that the cluster's Events name."""
+    found: dict[str, Refusing] = {}
+    for key, data in dump.objects.items():
+        text = str(data.get("message") or data.get("note") or "") if key.kind == "Event" else ""
+        said = _DENIED.search(text) or _FAILED.search(text)
+        if said is not None:
+            subject = data.get("involvedObject") or data.get("regarding") or {}
+            one = found.setdefault(said[1], Refusing(" ".join((said[0] if said.re is _FAILED else said[2]).split())))
+            one.namespaces.add(str(subject.get("namespace") or "default"))
+    return found
+
+
+def _only_refusing(data: Mapping[str, Any], kept: Kept) -> dict[str, Any] | None:
+    """A WebhookConfiguration with those of its webhooks alone."""
+    own = [one for one in data.get("webhooks") or () if one.get("name") in kept.refusing]
+    for one in own:
+        kept.refusing[one["name"]].has_configuration = True
+    return {**data, "webhooks": own} if own else None
 
 
 _NOT_FOUND = re.compile(r'\b(configmap|secret) "([^"]+)" not found')

@@ -66,6 +66,11 @@ def without(scenario: Scenario, root: Root) -> tuple[Scenario, str, str] | None:
         bugs, ablate = (tuple(one for one in listed if one != name) for listed in (scenario.bugs, scenario.ablate))
         differs, what = (bugs, ablate) != (scenario.bugs, scenario.ablate), root.name
         other = dataclasses.replace(scenario, bugs=bugs, ablate=ablate)
+    elif root.name.startswith("admission hook "):
+        name, servers = root.name.removeprefix("admission hook "), scenario.api_servers
+        hooks = [one for one in servers.admission_hooks if one["name"] != name]
+        differs, what = len(hooks) < len(servers.admission_hooks), root.name
+        other = dataclasses.replace(scenario, api_servers=dataclasses.replace(servers, admission_hooks=hooks))
     elif root.kind == CONFIGURATION:
         what = root.name
         milder_one = gentler.gentler(scenario, root)

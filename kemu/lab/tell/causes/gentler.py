@@ -31,7 +31,7 @@ from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.words import short
 
 M = TypeVar("M", bound=Message)
-Workload = apps_v1_pb2.Deployment | apps_v1_pb2.StatefulSet | apps_v1_pb2.DaemonSet
+Workload = apps_v1_pb2.Deployment | apps_v1_pb2.StatefulSet | apps_v1_pb2.DaemonSet | apps_v1_pb2.ReplicaSet
 _USES = frozenset(("memory", "disk", "inodes", "pids", "pressure", "killed"))
 """Links of chains that follow from what pods use."""
 _SHORT = frozenset(("memory", "disk", "inodes", "pids", "pressure"))
@@ -52,6 +52,9 @@ _SCALED = re.compile(
 def gentler(scenario: Scenario, root: Root) -> tuple[Scenario, str] | None:
     """The scenario with another form of what a root names, and what it has, in words; None: there is no gentler
     form."""
+    kind, _, name = root.name.partition(" ")
+    if kind == "Node":
+        return _open_nodes(scenario, name, root.detail)
     workload = _Workload.of(scenario, root.name)
     if workload is None:
         return None
@@ -65,6 +68,30 @@ def gentler(scenario: Scenario, root: Root) -> tuple[Scenario, str] | None:
         # Containers are killed at their own limits where no node runs short.
         ways = [workload.flat, workload.as_before] if known & _SHORT else [workload.as_before, workload.flat]
     return next((found for way in ways if (found := way()) is not None), None)
+
+
+def _open_nodes(scenario: Scenario, pattern: str, detail: str) -> tuple[Scenario, str] | None:
+    """With nodes that take pods: without the taint of ``taint KEY``, or not cordoned."""
+    key = detail.removeprefix("taint ")
+    nodes, count = [], 0
+    for node in scenario.nodes:
+        message = node.message
+        taints = [one for one in message.spec.taints if detail == key or one.key != key]
+        if fnmatch.fnmatchcase(node.name, pattern) and detail in ("unschedulable", f"taint {key}"):
+            is_other = len(taints) < len(message.spec.taints) or (
+                detail != f"taint {key}" and message.spec.unschedulable
+            )
+            del message.spec.taints[:]
+            message.spec.taints.extend(taints)
+            message.spec.unschedulable = message.spec.unschedulable and detail != "unschedulable"
+            count += is_other
+            node = dataclasses.replace(node, data=message.SerializeToString(deterministic=True)) if is_other else node
+        nodes.append(node)
+    if not count:
+        return None
+    what = "open to pods" if detail == "unschedulable" else f"without the taint {key}"
+    whom = pattern if count == 1 else f"{count} nodes"
+    return dataclasses.replace(scenario, nodes=tuple(nodes)), f"{whom} {what}"
 
 
 def previous_template(workload: Workload, others: Iterable[Message]) -> core_v1_pb2.PodTemplateSpec | None:
@@ -120,7 +147,7 @@ class _Workload:
     def of(scenario: Scenario, name: str) -> _Workload | None:
         for place, manifest in enumerate(scenario.setup):
             message: Any = manifest.message
-            if full_name(message) == name and "template" in message.spec.DESCRIPTOR.fields_by_name:
+            if isinstance(message, Workload) and full_name(message) == name:
                 return _Workload(scenario, place, message, name)
         return None
 

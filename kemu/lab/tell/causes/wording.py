@@ -182,6 +182,8 @@ class Words:
         if act.kind in ("bug", "ablation"):
             verb = "switched on" if act.kind == "bug" else "which the scenario makes"
             return CONFIGURATION, f"{act.full_name}, {verb}"
+        if act.what == "stands" and act.kind == "Node" and act.name.endswith("*"):
+            return CONFIGURATION, f"nodes {act.name} as they stand since the start"
         if act.what == "stands":
             return CONFIGURATION, f"{whom} as it stands since the start"
         if act.what == "fails":
