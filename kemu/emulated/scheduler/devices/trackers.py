@@ -6,7 +6,7 @@ that a pod's Reserve has made and its PreBind has not written yet.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
@@ -118,6 +118,19 @@ class Devices:
             self.slices[name] = Slice(message)
         else:
             self.slices.pop(name, None)
+        self._is_sorted = False
+
+    def slices_of(self, node: str) -> list[Slice]:
+        """Those of this node alone."""
+        return [one for one in self.slices.values() if one.where.name == node]
+
+    def add_slices(self, slices: Iterable[Slice]) -> None:
+        self.slices.update((one.name, one) for one in slices)
+        self._is_sorted = False
+
+    def drop_slices(self, slices: Iterable[Slice]) -> None:
+        for one in slices:
+            self.slices.pop(one.name, None)
         self._is_sorted = False
 
     def pools_of(self, node: NodeInfo) -> list[Pool]:
