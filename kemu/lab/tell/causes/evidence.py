@@ -60,7 +60,6 @@ _PASSED_OVER = frozenset(
         "events",
         "endpoints",
         "endpointslices",
-        "controllerrevisions",
         "csinodes",
         "serviceaccounts",
         "flowschemas",
