@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
 import shutil
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,10 @@ from kemu.doors.cli import main, run_folders
 from kemu.errors import KemuError
 from kemu.lab.scenario.loading import loader
 from kemu.lab.tell import people
+from kemu.lab.tell.causes import finding
+from kemu.lab.tell.live import causes, runs
 from kemu.lab.tell.page import folds, remedies
+from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "incidents" / "leak"
 CHROMIUM = shutil.which("chromium")
@@ -97,6 +103,81 @@ def test_it_fits_a_phone_and_everybody_can_read_it(page: Page, scheme: Any) -> N
     found = page.evaluate("axe.run({resultTypes: ['violations']}).then((results) => results.violations)")
     page.set_viewport_size({"width": 1280, "height": 800})
     assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+
+
+def test_the_first_screen_of_a_run_that_goes_on_has_its_causes_so_far(folder: Path, tmp_path: Path) -> None:
+    """As fresh as a fifth of one core allows; in the end they are those of the report."""
+    (tmp_path / "run").mkdir()
+    shutil.copy(folder / "run" / "scenario.yaml", tmp_path / "run")
+    with Reader(folder / "run" / FILE_NAME) as reader:
+        header, events = reader.header, list(reader)
+    told = finding.causes_of(folder / "run").to_json()
+    middle = next(index for index, event in enumerate(events) if event.time_ns > 1_357_500_000_000)
+    found, used = runs.Runs("leak", finds_causes=True), list[float]()
+
+    def find() -> None:
+        causes.follow(found)
+        used.append(time.thread_time())
+
+    with contextlib.closing(Writer(tmp_path / "run" / FILE_NAME, header)) as writer:
+        found.begin(tmp_path / "run", "", 1500.0)
+        threads = [threading.Thread(target=target, daemon=True) for target in (found.follow, find)]
+        begun = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for event in events[:middle]:
+            writer.append(*event)
+        writer.flush()
+
+        def until(holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+            while time.monotonic() - begun < 120:
+                page = json.loads(found.page()[0])
+                if page["page"]["runs"] and holds(page):
+                    return page
+                time.sleep(0.05)
+            raise AssertionError("it never came")
+
+        page = until(lambda page: page["live"]["state"]["caused"] > 1357)
+        first = page["firsts"]["0"]
+        assert "What led to what <small>as of 22 min 37 s" in first
+        assert "so far" in first
+        assert "the cluster said" in first
+        took = time.monotonic() - begun
+        for event in events[middle:]:
+            writer.append(*event)
+    (tmp_path / "run" / "verdict.json").write_bytes((folder / "run" / "verdict.json").read_bytes())
+    found.judged()
+    found.end(runs.OVER, "over")
+    page = until(lambda page: found.page()[1])
+    summary = page["page"]["runs"][0]["summary"]
+    assert found.followed(0).causes == told
+    assert [one["what"] for one in summary["chains"]] == [one["what"] for one in told["roots"]]
+    assert summary["as_of"] == ""
+    found.stop()
+    for thread in threads:
+        thread.join(10)
+    print(f"{used[0]:.1f} s of CPU in {time.monotonic() - begun:.1f} s, {took:.1f} s to the middle")
+
+
+def test_causes_leave_a_core_to_the_run(folder: Path) -> None:
+    """Whatever the log holds: what they took is a fifth of the time that has passed."""
+    found, used = runs.Runs("leak", finds_causes=True), list[float]()
+    found.begin(folder / "run", "", 1500.0)
+
+    def find() -> None:
+        causes.follow(found)
+        used.append(time.thread_time())
+
+    thread = threading.Thread(target=find, daemon=True)
+    begun = time.monotonic()
+    thread.start()
+    while time.monotonic() - begun < 3:
+        found._asked = True
+        time.sleep(0.02)
+    found.stop()
+    thread.join(20)
+    found.follow()  # closes the log
+    assert 0 < used[0] <= 0.25 * (time.monotonic() - begun)
 
 
 def test_a_container_that_is_started_again_uses_memory_anew(folder: Path) -> None:
