@@ -7,6 +7,7 @@ import itertools
 import json
 import re
 import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -86,10 +87,76 @@ def test_what_the_cluster_said_stands_beside_the_run(page: Page) -> None:
     assert any("are evicted" in row for row in rows[said + 1 :])
 
 
+OUTSIDE = """() => {
+  const found = [], [width, height] = [192, 259.2].map((mm) => mm * 96 / 25.4);
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (!node.data.trim() || !node.parentElement.checkVisibility() || node.parentElement.matches(".unseen, .skip")) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const {left} = document.body.getBoundingClientRect();
+    for (const box of range.getClientRects()) {
+      const clips = [...document.querySelectorAll("main, main *")].filter((one) => one.contains(node) && getComputedStyle(one).overflow === "hidden");
+      const hidden = clips.some((one) => one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth + 1);
+      if (box.width > 1 && (hidden || box.right - left > width + 1 || box.left < left - 1 || box.bottom + scrollY > height + 1)) found.push(node.data);
+    }
+  }
+  return found;
+}"""
+"""Texts that are not whole on both A4 and Letter, while the page is laid out as for print."""
+
+
+def printed(page: Page) -> tuple[list[int], list[str]]:
+    """Numbers of pages on A4 and Letter, and the texts that do not fit."""
+    margin = dict.fromkeys(("top", "bottom", "left", "right"), "9mm")
+    pages = [
+        len(re.findall(rb"/Type\s*/Page\b(?!s)", page.pdf(format=paper, margin=margin, print_background=True)))  # type: ignore[arg-type]
+        for paper in ("A4", "Letter")
+    ]
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    outside = page.evaluate(OUTSIDE)
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    return pages, outside
+
+
 @needs_chromium
-def test_it_prints_on_one_page(page: Page) -> None:
-    pages = re.findall(rb"/Type\s*/Page\b(?!s)", page.pdf(prefer_css_page_size=True))
-    assert len(pages) == 1
+def test_it_prints_whole_on_one_page(page: Page, folder: Path, tmp_path: Path) -> None:
+    """With remedies, without, with few things to say; and with too many, of which it says how many are left out."""
+    before = page.evaluate("document.body.getBoundingClientRect().width")
+    assert printed(page) == ([1, 1], [])
+    assert page.evaluate("document.body.getBoundingClientRect().width") == before
+    few = tmp_path / "few"
+    assert main.main(["run", "seeds/multi-scheduler-race", "--out", str(few), "--report", "--json"]) == 0
+    assert main.main(["report", str(folder / "run"), "--out", str(folder / "alone.html")]) == 0
+    for file in (folder / "alone.html", few / "report.html"):
+        page.goto(file.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        assert printed(page) == ([1, 1], []), file
+    page.goto((folder / "page.html").as_uri())
+    page.wait_for_selector("html[data-ready]")
+    page.evaluate(
+        """() => {
+          const rows = document.querySelector(".beside tbody");
+          for (let number = 0; number < 200; number++) rows.append(rows.firstElementChild.cloneNode(true));
+        }"""
+    )
+    assert printed(page) == ([1, 1], [])
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert re.fullmatch(r"and 2\d\d more lines, which this page has on a screen", page.inner_text(".left-out"))
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    page.evaluate("addEventListener('beforeprint', () => { document.body.style.cssText = '' })")
+    assert printed(page)[1], "a page that is not fitted is noticed"
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+
+
+@needs_chromium
+def test_chromium_prints_it_so(folder: Path, tmp_path: Path) -> None:
+    """On what it takes by itself, Letter."""
+    words = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--print-to-pdf={tmp_path / 'page.pdf'}"]
+    subprocess.run([*words, (folder / "page.html").as_uri()], check=True, capture_output=True, timeout=120)
+    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", (tmp_path / "page.pdf").read_bytes())) == 1
 
 
 @needs_chromium
@@ -131,7 +198,7 @@ def test_the_first_screen_of_a_run_that_goes_on_has_its_causes_so_far(folder: Pa
 
         def until(holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
             while time.monotonic() - begun < 120:
-                page = json.loads(found.page()[0])
+                page: dict[str, Any] = json.loads(found.page()[0])
                 if page["page"]["runs"] and holds(page):
                     return page
                 time.sleep(0.05)
@@ -150,7 +217,9 @@ def test_the_first_screen_of_a_run_that_goes_on_has_its_causes_so_far(folder: Pa
     found.end(runs.OVER, "over")
     page = until(lambda page: found.page()[1])
     summary = page["page"]["runs"][0]["summary"]
-    assert found.followed(0).causes == told
+    run = found.followed(0)
+    assert run is not None
+    assert run.causes == told
     assert [one["what"] for one in summary["chains"]] == [one["what"] for one in told["roots"]]
     assert summary["as_of"] == ""
     found.stop()

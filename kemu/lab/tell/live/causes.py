@@ -61,7 +61,7 @@ class _Finder:
                     self._find()
                     took_s = time.thread_time() - begun
                     # Over is over: nobody else wants that core, and whoever looks wants the end.
-                    rest_s = 0.0 if is_last and self._runs.is_over else REST * took_s
+                    rest_s = 0.0 if is_last and self._runs.has_ended else REST * took_s
                     time.sleep(rest_s if count else max(rest_s, POLL_S))
         except RunLogError:
             pass  # the thread that folds tells it

@@ -281,10 +281,10 @@ class Runs:
             return page, self._is_settled() and cursor == self.cursor()[1]
 
     def _is_settled(self) -> bool:
-        return self.is_over and all(run.is_complete and run.are_causes_final for run in self._runs)
+        return self.has_ended and all(run.is_complete and run.are_causes_final for run in self._runs)
 
     @property
-    def is_over(self) -> bool:
+    def has_ended(self) -> bool:
         return self.phase != GOING_ON
 
     def _whole(self, run: int, cursor: Cursor, known: int) -> bytes:
