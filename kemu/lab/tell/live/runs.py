@@ -269,7 +269,8 @@ class Runs:
             self._asked = True
             run, cursor = self.cursor()
             known = min(known, sum(one.final is not None for one in self._runs)) if edition == self._edition else 0
-            key = (run, cursor, self.phase, known, self._edition, [(one.is_judged, id(one.causes)) for one in self._runs])
+            told = [(one.is_judged, id(one.causes)) for one in self._runs]
+            key = (run, cursor, self.phase, known, self._edition, told)
             if self._page is not None:
                 made_of, page, until = self._page
                 if made_of == key or (made_of[3] == known and time.monotonic() < until):
@@ -321,7 +322,7 @@ class Runs:
             data["summary"] |= troubles.of(run.fold, data, verdict, run.causes, run.observed, as_of_s)
             if self.phase == GOING_ON and not verdict:
                 lost = troubles.losses(run.fold)
-                data["summary"]["headline"] = f"so far {listed(lost)}" if lost else "nothing was evicted or killed so far"
+                data["summary"]["headline"] = f"so far {listed(lost) or 'nothing was evicted or killed'}"
             if self.phase in (INTERRUPTED, LOST) and not verdict:
                 data["summary"] |= {"in_words": "Broken off", "headline": self.text}
         first = shells.first_screen(data, index, self.shell())

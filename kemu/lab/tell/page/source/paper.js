@@ -1,5 +1,6 @@
 // The first screen on paper: whole, on one page of A4 or Letter. The browser lays a page out for print only once no
-// script runs any more, so what holds for print holds for the screen while it is measured.
+// script runs any more, so what holds for print holds for the screen while it is measured. Printed before its script
+// runs, it has no curves, and the styles make it small.
 
 const [WIDTH, HEIGHT] = [192, 259].map((mm) => (mm * 96) / 25.4);
 // What both have between margins of 9 mm, less a little.
@@ -25,6 +26,7 @@ export function isOnPaper() {
 
 addEventListener("beforeprint", () => {
   const undo = asPrinted();
+  document.documentElement.dataset.paper = 0;
   restore = () => {
     document.body.removeAttribute("style");
     delete document.documentElement.dataset.paper;
