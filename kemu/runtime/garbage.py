@@ -102,6 +102,8 @@ def use_large_pages() -> None:
             regions = [line.split() for line in file]
     except OSError:
         return
+    import ctypes
+
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     for addresses, rights, *_, inode_or_path in regions:

@@ -30,9 +30,9 @@ RECORD = Path(__file__).with_suffix(".json")
 FILES = Path(__file__).with_suffix("")
 SEED = 1
 RUNS = 250
-FEWEST_CURED = 100
+FEWEST_CURED = 64
 SEEDS = range(1, 31)
-MOST_SHRINKING_S = 300.0
+MOST_SHRINKING_S = 150.0
 _GATES = {"GenericWorkload": True, "GangScheduling": True, "SchedulerPopFromBackoffQ": False}
 
 
