@@ -95,6 +95,12 @@ RACES: Mapping[str, Race] = {
         "gangs-are-whole", {"priorityClasses.important.value": 0},
         "no pod that is more important than the gang", ("crash",),
     ),
+    "groups/gang-shares-a-claim": Race(
+        "one of two members that share a claim is refused at its binding, and another pod gets its room",
+        "gangs-are-whole",
+        {"workloads[0].pods.spec.resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]},
+        "a claim for each member", ("found no node for member",),
+    ),
     "groups/preempted-member": Race(
         "an important pod preempts a member of a gang, although there is room", "gangs-are-whole",
         {"priorityClasses.gang": 1000}, "a gang that is as important", ("preempt",),

@@ -10,7 +10,7 @@ from kemu.lab.checks.history import PHASE, POD_PREFIX, History
 from kemu.lab.checks.limits import DEFAULT, MAX_PART_NS, Limits
 from kemu.lab.checks.results import Check, Fold, Result, seconds
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1alpha2_pb2
-from kemu.runtime.runlog.events import Transaction
+from kemu.runtime.runlog.events import RunEnded, Transaction
 from kemu.runtime.words import counted, listed, short
 
 _GROUP_PREFIX = "/registry/podgroups/"
@@ -33,7 +33,7 @@ class _Gang:
 
 class GangsAreWhole(Check):
     """No gang holds room for long while fewer of its pods than its ``minCount`` have a node
-    (``checks: gangs: {partFor}``). Members that have succeeded count."""
+    (``checks: gangs: {partFor}``), nor when nothing more can happen. Members that have succeeded count."""
 
     id: ClassVar[str] = "gangs-are-whole"
     detector: ClassVar[bool] = True
@@ -47,6 +47,8 @@ class GangsAreWhole(Check):
         self._gang_of: dict[str, tuple[str, str]] = {}
         """By key of a pod: its UID and its gang."""
         self._findings: list[str] = []
+        self._is_over = False
+        """Nothing more can happen: what is a part stays one."""
 
     @classmethod
     def within(cls, limits: Limits) -> Self:
@@ -70,6 +72,9 @@ class GangsAreWhole(Check):
                 group = scheduling_v1alpha2_pb2.PodGroup.FromString(value if op == 0 else b"")
                 gang.wanted = group.spec.schedulingPolicy.gang.minCount
                 self._looked(time_ns, key.removeprefix(_GROUP_PREFIX), gang)
+
+    def _on_run_ended(self, time_ns: int, actor: str, event: RunEnded) -> None:
+        self._is_over = event.reason == "idle" and event.still
 
     def pod_changes(self) -> int | None:
         return PHASE
@@ -104,7 +109,7 @@ class GangsAreWhole(Check):
             gang.part = _named(gang.members) + (f", and not {_named(gang.waiting)}" if gang.waiting else "")
 
     def _long(self, until_ns: int, name: str, gang: _Gang) -> list[str]:
-        if gang.since_ns is None or until_ns - gang.since_ns <= self._most_ns:
+        if gang.since_ns is None or (until_ns - gang.since_ns <= self._most_ns and not self._is_over):
             return []
         since, until = seconds(gang.since_ns), seconds(until_ns)
         had = f"a part of its {gang.wanted} members on nodes"
