@@ -69,7 +69,7 @@ RACES: Mapping[str, Race] = {
     ),
     "devices/partitions-of-a-device": Race(
         "two schedulers give away a GPU and a half of it", "one-of-them-runs", one_scheduler(),
-        "one scheduler for both", ("half-0",),
+        "one scheduler for both", ("only afterwards",),
     ),
     "devices/removed-by-force": Race(
         "the GPU of a pod that was deleted by force goes to the next one while the first still runs",
@@ -84,7 +84,7 @@ RACES: Mapping[str, Race] = {
     ),
     "devices/shares-of-a-device": Race(
         "two schedulers give away more memory of a shared GPU than it has", "one-of-them-runs", one_scheduler(),
-        "one scheduler for both", ("red-pod",),
+        "one scheduler for both", ("only afterwards",),
     ),
     "groups/gangs-of-two-schedulers": Race(
         "two gangs each hold a part of the room", "gangs-are-whole", one_scheduler(featureGates=_GATES),
@@ -119,6 +119,13 @@ def base(name: str, settings: Mapping[str, Any] | None = None) -> Scenario:
 def file(name: str) -> Path:
     """What the search found, as small as it became."""
     return FILES / f"{name.partition('/')[2]}.yaml"
+
+
+def cured(name: str, found: Scenario) -> Scenario:
+    """The scenario with the cure, and with the seed, the holds and the faults of what was found."""
+    spec = found.resolved["spec"]
+    kept = {key: spec[key] for key in ("seed", "holds", "chaos") if spec.get(key)}
+    return base(name, {**RACES[name].cure, **kept})
 
 
 def command(name: str) -> str:
