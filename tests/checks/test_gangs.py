@@ -58,6 +58,10 @@ def test_a_part_that_stays_one_is_found_at_once() -> None:
     assert judged(*PART, end_s=6, reason="idle").holds is False
 
 
+def test_to_a_scheduler_without_the_gate_a_group_says_nothing() -> None:
+    assert judged(*PART, limits=Limits(gang_schedulers=("other",))).holds is True
+
+
 def test_a_limit_asks_it() -> None:
     assert judged(*PART, limits=Limits(max_part_ns=10 * SECOND)).asked
     assert judged(*PART, limits=Limits(max_part_ns=60 * SECOND)).holds is True

@@ -105,10 +105,6 @@ RACES: Mapping[str, Race] = {
         "an important pod preempts a member of a gang, although there is room", "gangs-are-whole",
         {"priorityClasses.gang": 1000}, "a gang that is as important", ("preempt",),
     ),
-    "groups/claim-taken-by-another": Race(
-        "a member of a gang is bound, and the claim of the other one has been allocated elsewhere", "gangs-are-whole",
-        one_scheduler(featureGates=_GATES), "one scheduler for both", ("claim",),
-    ),
 }  # fmt: skip
 
 

@@ -42,6 +42,7 @@ class GangsAreWhole(Check):
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._most_ns = MAX_PART_NS if limits.max_part_ns is None else limits.max_part_ns
+        self._schedulers = limits.gang_schedulers
         self._gangs: dict[str, _Gang] = {}
         """By ``namespace/name`` of the PodGroup."""
         self._gang_of: dict[str, tuple[str, str]] = {}
@@ -84,7 +85,7 @@ class GangsAreWhole(Check):
         if before is not None:
             self._gangs[before[1]].members.pop(before[0], None)
             self._gangs[before[1]].waiting.pop(before[0], None)
-        if pod is not None and pod.spec.HasField("schedulingGroup"):
+        if pod is not None and pod.spec.HasField("schedulingGroup") and self._is_one(pod.spec.schedulerName):
             uid, name = pod.metadata.uid, f"{pod.metadata.namespace}/{pod.spec.schedulingGroup.podGroupName}"
             gang = self._gangs.setdefault(name, _Gang())
             self._gang_of[key] = uid, name
@@ -98,6 +99,10 @@ class GangsAreWhole(Check):
             self._looked(time_ns, name, gang)
         if before is not None:
             self._looked(time_ns, before[1], self._gangs[before[1]])
+
+    def _is_one(self, scheduler: str) -> bool:
+        """Whether the scheduler knows gangs (feature gate GangScheduling): to others the group says nothing."""
+        return self._schedulers is None or scheduler in self._schedulers
 
     def _looked(self, time_ns: int, name: str, gang: _Gang) -> None:
         is_part = 0 < len(gang.members) < gang.wanted - len(gang.succeeded)
@@ -117,7 +122,7 @@ class GangsAreWhole(Check):
 
     def result(self, history: History) -> Result:
         still = [text for name, gang in self._gangs.items() for text in self._long(history.now_ns, name, gang)]
-        judged = sum(gang.wanted > 0 for gang in self._gangs.values())
+        judged = sum(gang.wanted > 0 for gang in self._gangs.values()) if self._schedulers != () else 0
         return self.concluded(self._findings + still, judged, "there was no gang", counted(judged, "gang"))
 
 
