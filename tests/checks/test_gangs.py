@@ -53,6 +53,11 @@ def test_a_part_that_holds_room_is_found_with_who_lacks() -> None:
     assert found.detail == "gang gang had a part of its 2 members on nodes from 5.000 s to 60.000 s: a, and not b"
 
 
+def test_a_member_that_was_lost_is_named() -> None:
+    found = judged(*PART, (6, "b", member("b", "node-2")), (9, "a", None))
+    assert found.detail == "gang gang had a part of its 2 members on nodes from 9.000 s to 60.000 s: b, and not a"
+
+
 def test_a_part_that_stays_one_is_found_at_once() -> None:
     assert judged(*PART, end_s=6).holds is True
     assert judged(*PART, end_s=6, reason="idle").holds is False

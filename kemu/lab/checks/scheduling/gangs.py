@@ -24,6 +24,8 @@ class _Gang:
     """By UID of each that has a node and has not ended: its name."""
     waiting: dict[str, str] = field(default_factory=dict)
     """By UID of each that has none: its name."""
+    lost: dict[str, str] = field(default_factory=dict)
+    """By UID of each that had one, and has failed or is gone: its name."""
     succeeded: dict[str, None] = field(default_factory=dict)
     since_ns: int | None = None
     """Since when a part of it holds room."""
@@ -83,7 +85,9 @@ class GangsAreWhole(Check):
     def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
         before = self._gang_of.pop(key, None)
         if before is not None:
-            self._gangs[before[1]].members.pop(before[0], None)
+            had = self._gangs[before[1]].members.pop(before[0], "")
+            if had:
+                self._gangs[before[1]].lost[before[0]] = had
             self._gangs[before[1]].waiting.pop(before[0], None)
         if pod is not None and pod.spec.HasField("schedulingGroup") and self._is_one(pod.spec.schedulerName):
             uid, name = pod.metadata.uid, f"{pod.metadata.namespace}/{pod.spec.schedulingGroup.podGroupName}"
@@ -92,8 +96,10 @@ class GangsAreWhole(Check):
             if pod.status.phase in pod_phases.TERMINAL:
                 if pod.status.phase == "Succeeded":
                     gang.succeeded[uid] = None
+                    gang.lost.pop(uid, None)
             elif pod.spec.nodeName and not pod.metadata.HasField("deletionTimestamp"):
                 gang.members[uid] = key.removeprefix(POD_PREFIX)
+                gang.lost.pop(uid, None)
             elif not pod.spec.nodeName:
                 gang.waiting[uid] = key.removeprefix(POD_PREFIX)
             self._looked(time_ns, name, gang)
@@ -111,7 +117,8 @@ class GangsAreWhole(Check):
             gang.since_ns = None
         if is_part:
             gang.since_ns = time_ns if gang.since_ns is None else gang.since_ns
-            gang.part = _named(gang.members) + (f", and not {_named(gang.waiting)}" if gang.waiting else "")
+            lacking = {**gang.lost, **gang.waiting}
+            gang.part = _named(gang.members) + (f", and not {_named(lacking)}" if lacking else "")
 
     def _long(self, until_ns: int, name: str, gang: _Gang) -> list[str]:
         if gang.since_ns is None or (until_ns - gang.since_ns <= self._most_ns and not self._is_over):
