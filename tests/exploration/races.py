@@ -33,7 +33,6 @@ RUNS = 250
 FEWEST_CURED = 64
 SEEDS = range(1, 31)
 MOST_SHRINKING_S = 150.0
-_GATES = {"GenericWorkload": True, "GangScheduling": True, "SchedulerPopFromBackoffQ": False}
 
 
 @dataclass(frozen=True)
@@ -52,23 +51,21 @@ class Race:
     """What its explanation has to say."""
 
 
-def one_scheduler(**config: Any) -> dict[str, Any]:
-    """For the pods of both."""
-    profiles = [{"schedulerName": "red"}, {"schedulerName": "blue"}]
-    return {"schedulers": [{"name": "red", "config": {"profiles": profiles, **config}}]}
-
-
+ONE_SCHEDULER = {
+    "schedulers": [{"name": "red", "config": {"profiles": [{"schedulerName": "red"}, {"schedulerName": "blue"}]}}]
+}
+"""For the pods of both."""
 _FAST = {
     "deviceClassName": "gpu.example.com",
     "selectors": [{"cel": {"expression": 'device.attributes["gpu.example.com"].model == "fast"'}}],
 }
 RACES: Mapping[str, Race] = {
     "devices/one-device-after-the-other": Race(
-        "two schedulers give one GPU to a claim each", "device-has-one-claim", one_scheduler(),
+        "two schedulers give one GPU to a claim each", "device-has-one-claim", ONE_SCHEDULER,
         "one scheduler for both", ("only afterwards",),
     ),
     "devices/partitions-of-a-device": Race(
-        "two schedulers give away a GPU and a half of it", "one-of-them-runs", one_scheduler(),
+        "two schedulers give away a GPU and a half of it", "one-of-them-runs", ONE_SCHEDULER,
         "one scheduler for both", ("only afterwards",),
     ),
     "devices/removed-by-force": Race(
@@ -83,15 +80,11 @@ RACES: Mapping[str, Race] = {
         "a claim without an alternative", ("first", "slow"),
     ),
     "devices/shares-of-a-device": Race(
-        "two schedulers give away more memory of a shared GPU than it has", "one-of-them-runs", one_scheduler(),
+        "two schedulers give away more memory of a shared GPU than it has", "one-of-them-runs", ONE_SCHEDULER,
         "one scheduler for both", ("only afterwards",),
     ),
-    "groups/gangs-of-two-schedulers": Race(
-        "two gangs each hold a part of the room", "gangs-are-whole", one_scheduler(featureGates=_GATES),
-        "one scheduler for both", ("reject",),
-    ),
     "groups/gang-and-crash": Race(
-        "a scheduler crashes between the bindings of a gang, and another pod gets the room of the second member",
+        "an API server crashes between the bindings of a gang, and another pod gets the room of the second member",
         "gangs-are-whole", {"priorityClasses.important.value": 0},
         "no pod that is more important than the gang", ("crash",),
     ),
