@@ -58,6 +58,9 @@ class Explained(Protocol):
         """With what they do."""
         ...
 
+    @property
+    def causes(self) -> Mapping[str, Any] | None: ...
+
 
 class Live:
     """Without ``--live`` it does nothing."""
@@ -154,7 +157,7 @@ class Live:
             if sys.stdin.isatty():
                 print(f"live: {page.url} until Ctrl-C{hint}", file=sys.stderr, flush=True)
                 for number, part in enumerate(explanations()):
-                    page.explained(number, part.explanation, part.commands)
+                    page.explained(number, part.explanation, part.commands, part.causes)
                 threading.Event().wait()
         except KeyboardInterrupt:
             print(file=sys.stderr)

@@ -7,6 +7,7 @@ or kemu raised, 130 interrupted.
 from __future__ import annotations
 
 import argparse
+import gc
 import signal
 import sys
 import warnings
@@ -17,19 +18,24 @@ import kemu
 from kemu.doors.cli import exits, failures, pipes
 from kemu.doors.cli.parsers import Parser
 from kemu.errors import LogCutWarning
-from kemu.runtime import threads
+from kemu.runtime import garbage, threads
 
 Command = Callable[[argparse.Namespace], int]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit code."""
-    return exits.heard(_main(arguments))
+    try:
+        return exits.heard(_main(arguments))
+    finally:
+        if arguments is None:
+            gc.freeze()  # else the interpreter would look for garbage in all there is, three times, before it ends
 
 
 def _main(arguments: Sequence[str] | None) -> int:
     if arguments is None:
         threads.one_by_default()
+        garbage.look_rarely()
     words = sys.argv[1:] if arguments is None else list(arguments)
     options = argparse.Namespace()
     if arguments is None:

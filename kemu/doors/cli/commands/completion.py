@@ -6,7 +6,6 @@ Of packages only shtab and argparse-manpage are imported here: a build has littl
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
@@ -75,6 +74,8 @@ def script(parser: Parser, shell: str) -> str:
 
 def _installed(shell: str) -> str | None:
     """None: a checkout has none."""
+    import importlib.metadata
+
     try:
         found = importlib.metadata.files("kemu") or ()
     except importlib.metadata.PackageNotFoundError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
 import os
 import platform
@@ -104,6 +103,8 @@ def findings() -> Iterator[Finding]:
 
 def _packages(extra: str) -> Iterator[str]:
     """What an extra of the installed kemu asks for."""
+    import importlib.metadata
+
     for text in importlib.metadata.requires("kemu") or ():
         requirement, _, marker = text.partition(";")
         if re.search(rf"extra == ['\"]{extra}['\"]", marker):
@@ -111,6 +112,8 @@ def _packages(extra: str) -> Iterator[str]:
 
 
 def _is_installed(package: str) -> bool:
+    import importlib.metadata
+
     try:
         importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -6,7 +6,6 @@ import argparse
 import re
 import shlex
 from collections.abc import Iterator
-from importlib import metadata, resources
 from pathlib import Path
 
 from kemu.doors.cli import exits
@@ -30,6 +29,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def command(options: argparse.Namespace) -> int:
+    from importlib import resources
+
     folder: Path = options.folder
     values = {"TITLE": _title(options.title or folder.resolve().name), "VERSIONS": "\n".join(_versions())}
     try:
@@ -55,6 +56,8 @@ def _title(text: str) -> str:
 
 
 def _versions() -> Iterator[str]:
+    from importlib import metadata
+
     for package in _PINNED:
         try:
             yield f"{package}=={metadata.version(package)}"
