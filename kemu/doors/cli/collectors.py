@@ -15,7 +15,9 @@ _SECOND_NS = 1_000_000_000
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--otlp", metavar="HOST:PORT", default="", help="send the traces there (OTLP over gRPC)")
+    parser.add_argument(
+        "--otlp", metavar="HOST:PORT", default="", help="send the traces to this address (OTLP over gRPC)"
+    )
     parser.add_argument(
         "--at",
         metavar="now|TIME",
@@ -29,7 +31,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="the id of the run in its traces (kemu.run): runs with different ids never mix",
     )
     parser.add_argument(
-        "--api-calls", action="store_true", help="with --otlp: send spans of clients and servers for each API call, too"
+        "--api-calls", action="store_true", help="with --otlp: also send client and server spans of each API call"
     )
 
 

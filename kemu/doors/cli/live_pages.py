@@ -23,7 +23,7 @@ TOO_FAST_S = 3.0
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--live", action="store_true", help="serve the page of kemu report while it goes on, on this machine only"
+        "--live", action="store_true", help="serve the page of kemu report during the run, on this machine only"
     )
     parser.add_argument(
         "--live-port", type=parsers.whole_number, default=None, metavar="N", help="with --live: the port; default: any"
@@ -36,7 +36,7 @@ def add_pace_to(parser: argparse.ArgumentParser) -> None:
         type=_pace,
         default=0.0,
         metavar="Nx",
-        help="virtual seconds for each real one at most, as 1x or 10x, to watch a run (sim)",
+        help="maximum virtual seconds for each real one, such as 1x or 10x, to watch a run (sim)",
     )
 
 

@@ -49,7 +49,7 @@ class Finding(NamedTuple):
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "doctor",
-        help="say what this machine lacks",
+        help="list what is missing on this machine",
         description="Say what this machine has of what kemu can use: Python, memory, disk, packages of the extras, and "
         "programs. Exit code 1 if a run in virtual time would not work.",
     )

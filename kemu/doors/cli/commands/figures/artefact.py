@@ -19,7 +19,7 @@ _PINNED = ("kemu", "altair", "duckdb", "numpy", "pyarrow", "scipy", "vl-convert-
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "artefact",
-        help="begin the artefact of a paper: one command makes every figure and table",
+        help="create the artefact of a paper: one command makes every figure and table",
         description="Write a folder with a policy, an experiment, the versions of all packages, a CITATION.cff, and "
         "the script reproduce, which makes every figure and table from nothing and compares their checksums.",
     )

@@ -25,7 +25,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("--variants", action="store_true", help="one line for each variant (or for the run)")
-    parser.add_argument("--out", type=Path, help="write it there; to standard output by default")
+    parser.add_argument("--out", type=Path, help="the output file; default: standard output")
     parser.set_defaults(command=command)
 
 

@@ -27,7 +27,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "validate", help="say all mistakes of scenarios and experiments, with file, line and column"
     )
     validate.add_argument("scenario", nargs="+", help=f"{parsers.SCENARIO}; or an experiment, a file for kemu sweep")
-    validate.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    validate.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     validate.add_argument("--json", action="store_true", help="print one JSON object")
     validate.set_defaults(command=validate_command)
     schema = actions.add_parser("schema", help="print the JSON Schema of the format, for editors")
