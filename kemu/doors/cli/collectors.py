@@ -36,7 +36,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raises KemuError for values that make no sense, before a run and not after it."""
+    """Raises KemuError for invalid values, before the run."""
     if not options.otlp:
         for given, name in ((options.at, "--at"), (options.api_calls, "--api-calls")):
             if given:
@@ -47,7 +47,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 def manner(options: argparse.Namespace, run_id: str = "") -> exports.Manner:
-    """``run_id``: another than the one in the log."""
+    """``run_id`` replaces the one in the log."""
     return exports.Manner(moment(options.at), run_id, options.api_calls)
 
 

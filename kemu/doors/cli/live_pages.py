@@ -1,4 +1,4 @@
-"""``--live``: the options, the page that is served meanwhile, and what happens to it at the end."""
+"""``--live``: the options, the page that is served during a run, and its end."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Live:
     # --- a search, whose findings are the runs of the page
 
     def searched(self, status: str, figures: str, lines: Sequence[str], *, now: bool = False) -> None:
-        """How far it is; said a few times a second, or ``now``."""
+        """Report the progress, a few times a second, or ``now``."""
         if self._page is not None and (now or time.monotonic() - self._told_at >= EVERY_S):
             self._told_at = time.monotonic()
             self._page.search(status, figures, lines)
@@ -142,7 +142,7 @@ class Live:
         return self._findings - 1
 
     def interrupted(self, text: str) -> None:
-        """The page stays in the browsers, and says so."""
+        """Tell the page, which stays in the browsers, that the run was interrupted."""
         if self._page is not None:
             self._page.end("interrupted", text)
             self._page.close()
@@ -165,13 +165,13 @@ class Live:
             self.close()
 
     def close(self) -> None:
-        """Whatever happened."""
+        """Stop the server, whatever happened."""
         if self._page is not None:
             self._page.close()
         self._temporary.close()
 
 
 def too_fast(verdict: Mapping[str, Any]) -> str:
-    """What to say of a run that could not be watched."""
+    """The hint for a run that was too fast to watch."""
     is_quick = verdict["runtime"] == "sim" and verdict["wall_s"] < TOO_FAST_S
     return "; too fast to watch? --pace 1x" if is_quick else ""

@@ -1,4 +1,4 @@
-"""``kemu bench``: how fast kemu is on this machine."""
+"""``kemu bench``: benchmarks on this machine."""
 
 from __future__ import annotations
 

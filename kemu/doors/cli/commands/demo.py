@@ -1,4 +1,4 @@
-"""``kemu demo``: what kemu is for, in a second: two schedulers race for one node."""
+"""``kemu demo``: two schedulers race for one node."""
 
 from __future__ import annotations
 

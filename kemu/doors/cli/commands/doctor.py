@@ -1,4 +1,4 @@
-"""``kemu doctor``: what this machine has of what kemu can use."""
+"""``kemu doctor``: which of the programs and packages that kemu can use this machine has."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LEAST_DISK = 1 << 30
 
 
 class Finding(NamedTuple):
-    """One line."""
+    """One line of the output."""
 
     what: str
     state: str
@@ -70,7 +70,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def findings() -> Iterator[Finding]:
-    """In the order in which they are shown."""
+    """All findings, in the order of the output."""
     from kemu.emulated.real import executables
     from kemu.runtime import memory
 
@@ -102,7 +102,7 @@ def findings() -> Iterator[Finding]:
 
 
 def _packages(extra: str) -> Iterator[str]:
-    """What an extra of the installed kemu asks for."""
+    """The packages of an extra of the installed kemu."""
     import importlib.metadata
 
     for text in importlib.metadata.requires("kemu") or ():

@@ -118,7 +118,7 @@ def _strike(options: argparse.Namespace) -> int:
 
 
 def _value(one: Parameter, value: Any) -> Any:
-    """As YAML would have it."""
+    """The text, parsed as YAML."""
     import yaml
 
     if one.form is Form.SIDES:
@@ -177,7 +177,7 @@ def _record(options: argparse.Namespace) -> int:
 
 
 def _for_good(run: Path) -> list[str]:
-    """The crashes of the run's scenario after which nothing is started again."""
+    """The crashes of the run's scenario without a restart."""
     from kemu.lab.scenario.loading import loader
     from kemu.runtime.runlog import folders
 

@@ -96,7 +96,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def _configured(document: Mapping[str, Any], name: str, plugins: list[str], *, leader_elect: bool) -> dict[str, Any]:
-    """The document with what the command line adds."""
+    """The configuration document with the options of the command line."""
     from kemu.runtime import user_code
 
     config: dict[str, Any] = dict(document)

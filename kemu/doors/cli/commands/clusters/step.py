@@ -1,4 +1,4 @@
-"""``kemu step``: lets the time of a cluster pass that ``kemu up --virtual`` serves."""
+"""``kemu step``: advances the time of a cluster of ``kemu up --virtual``."""
 
 from __future__ import annotations
 

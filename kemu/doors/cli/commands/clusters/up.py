@@ -1,4 +1,4 @@
-"""``kemu up``: a cluster for kubectl, and for all other clients of Kubernetes."""
+"""``kemu up``: a cluster for kubectl and all other Kubernetes clients."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _without_end(begin: Callable[[Path, str, int], None] | None) -> Callable[[Path, str, int], None] | None:
-    """The page is not told how long a cluster lasts that lasts until it is ended."""
+    """A cluster that lasts until it is ended has no duration for the page."""
     return None if begin is None else lambda folder, name, _duration_ns: begin(folder, name, 0)
 
 

@@ -51,7 +51,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _title(text: str) -> str:
-    """On one line, with nothing that YAML would read otherwise."""
+    """The title on one line, safe for YAML."""
     return " ".join(text.replace("\\", " ").replace('"', "'").split())
 
 

@@ -61,7 +61,7 @@ MOST_SECONDS = 10.0
 
 
 def _sweep(folder: Path, file: Path, data: Path | None) -> tuple[Path, int]:
-    """The figures of a sweep, and a run of some of its variants."""
+    """The figures of a sweep, and a run for some of its variants."""
     from kemu.doors.cli import finds
     from kemu.doors.cli.commands.figures import sweep_reports
     from kemu.lab.checks.history import windows
@@ -93,7 +93,7 @@ def _sweep(folder: Path, file: Path, data: Path | None) -> tuple[Path, int]:
 
 
 def _experiment(folder: Path, data: Path | None) -> Any:
-    """As it was run; the files that it names stand beside the original, and not beside this copy."""
+    """The experiment as it was run; its files are beside the original, not beside this copy."""
     from kemu.lab.sweep.experiments import loader
     from kemu.lab.sweep.results import journals
     from kemu.runtime.runlog import folders

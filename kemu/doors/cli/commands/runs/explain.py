@@ -103,7 +103,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _causes(options: argparse.Namespace, scenario: Scenario, log: Path | None) -> tuple[Causes, bool]:
-    """From the log of the run; of a scenario that has not run, from its run in memory. And whether a check or an
+    """From the log of the run; for a scenario that has not run, from its run in memory. And whether a check or an
     expectation fails."""
     from kemu.doors.cli import progress
     from kemu.lab.tell.causes import checking, finding
@@ -115,7 +115,7 @@ def _causes(options: argparse.Namespace, scenario: Scenario, log: Path | None) -
 
 
 def _fails(scenario: Scenario, log: Path) -> bool:
-    """Whether its verdict says so; a check that is expected to fail is explained, too."""
+    """Whether its verdict fails, or has a check that is expected to fail, which is explained, too."""
     from kemu.doors.cli import run_folders
     from kemu.lab.scenario.expectations import CheckIs
 

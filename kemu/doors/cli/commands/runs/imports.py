@@ -1,4 +1,4 @@
-"""``kemu import``: a scenario from what a cluster shows of itself."""
+"""``kemu import``: a scenario from the dump of a cluster."""
 
 from __future__ import annotations
 

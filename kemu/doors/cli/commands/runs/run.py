@@ -34,7 +34,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """All but the scenario."""
+    """All options except the scenario."""
     parser.add_argument(
         "--resume", type=Path, metavar="DIR", help="resume the run in this folder, whose process was killed (sim)"
     )
@@ -98,7 +98,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def overrides(options: argparse.Namespace) -> dict[str, Any]:
-    """What the command line sets, as paths below spec."""
+    """The values that the command line sets, by path below spec."""
     found: dict[str, Any] = {}
     if options.seed is not None:
         found["seed"] = options.seed

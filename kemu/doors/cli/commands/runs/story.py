@@ -1,4 +1,4 @@
-"""``kemu story``: what happened in a run, in order; grouped so that it fits the screen, and opened by filters."""
+"""``kemu story``: what happened in a run, in order; grouped to fit the screen, with filters for details."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ LINES_OF_SAID = 3
 
 
 def _figures(history: History, width: int) -> list[Any]:
-    """Lines by workload and by scheduler, where there are several."""
+    """Lines by workload and by scheduler, if there are several."""
     from rich.text import Text
 
     from kemu.lab.checks import groups
@@ -141,7 +141,7 @@ def _figures(history: History, width: int) -> list[Any]:
 
 
 def _words(options: argparse.Namespace) -> list[str]:
-    """What was asked for, to be asked for again in other words."""
+    """The options of this command, for another one."""
     words = [str(options.run)]
     for name in ("pod", "node", "workload", "object", "variant"):
         if getattr(options, name):

@@ -29,8 +29,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "compare",
         help="compare remedies: a scenario with and without changes",
-        description="Run a scenario unchanged and with each change, with the same seeds, and show which metrics improve "
-        "and which worsen: the mean difference with its 95 % interval.",
+        description="Run a scenario unchanged and with each change, with the same seeds, and show which metrics "
+        "improve and which worsen: the mean difference with its 95 % interval.",
         epilog="Exit codes: 0 a change meets the goal with every seed (or there is no goal), 1 none does, 2 the "
         "input is wrong.",
     )
@@ -105,7 +105,7 @@ MOST_RUNS = 4
 
 
 def _report(file: Path, made: Experiment, found: Comparison, source: str) -> None:
-    """The page of a comparison: the run with the first seed as it is, and with remedies."""
+    """The page of a comparison: the run with the first seed, unchanged and with remedies."""
     from kemu.doors.cli import reports
     from kemu.doors.cli.progress import waiting
     from kemu.lab.sweep.engine.cell_tasks import CellSource

@@ -1,4 +1,4 @@
-"""``kemu explore``: search for runs of a scenario that fail, and say why they do."""
+"""``kemu explore``: searches for runs of a scenario that fail, and explains them."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def cluster(address: str | None, jobs: int, limit_s: float = 0.0) -> Any:
-    """None: processes of this machine. ``limit_s``: of real time for one task; 0: the usual one."""
+    """None: processes of this machine. ``limit_s``: real time for one task; 0: the default."""
     if address is None:
         return None
     from kemu.lab.exploration.processes.queues import LIMIT_S
@@ -134,6 +134,6 @@ def cluster(address: str | None, jobs: int, limit_s: float = 0.0) -> Any:
 
 
 def _until_interrupted(records: Iterator[Any]) -> Iterator[Any]:
-    """What is known by then is shown all the same."""
+    """After Ctrl-C, the results so far are still shown."""
     with contextlib.suppress(KeyboardInterrupt):
         yield from records

@@ -1,4 +1,4 @@
-"""``kemu fuzz``: draw whole scenarios, run them, and say which fail."""
+"""``kemu fuzz``: generates whole scenarios, runs them, and reports failures."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def _search(options: argparse.Namespace, pinned: dict[str, str]) -> int:
 
 
 def _take(failures: list[Failure], search: Search, options: argparse.Namespace, *, hurries: bool) -> None:
-    """Leave the ways to fail that are not left yet, and tell them."""
+    """Write and report the kinds of failure that are new."""
     for failure in search.failures(programs.name(), len(failures), hurries=hurries):
         failures.append(failure)
         if not options.json:

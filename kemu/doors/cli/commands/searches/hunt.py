@@ -1,4 +1,4 @@
-"""``kemu hunt``: finds bugs in a controller that is a program of its own."""
+"""``kemu hunt``: finds bugs in a controller."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _search(hunt: Hunt, project: Project, options: argparse.Namespace, out: Path
 
 
 def _once(hunt: Hunt, project: Project, options: argparse.Namespace) -> int:
-    """One plan, a few times."""
+    """Run one plan a few times."""
     from kemu.lab.hunt import perturbations
     from kemu.lab.hunt.judging import oracles
     from kemu.lab.hunt.telling import reports
@@ -213,7 +213,7 @@ def _data(hunt: Hunt, was_interrupted: bool) -> dict[str, Any]:
 
 
 class _Progress:
-    """How far a hunt is, on stderr: on a terminal a few lines that are rewritten, else a line now and then."""
+    """The progress of a hunt on stderr: lines that are rewritten on a terminal, else a line now and then."""
 
     def __init__(self, project: Project, *, quiet: bool) -> None:
         self.hunt: Hunt | None = None
@@ -237,19 +237,19 @@ class _Progress:
         self.stop()
 
     def stop(self) -> None:
-        """May be repeated."""
+        """Idempotent."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
     def clear(self) -> None:
-        """Something is printed now."""
+        """Remove the lines before other output."""
         if self._live is not None:
             self._live.stop()
             self._live.start()
 
     def tell(self, text: str) -> None:
-        """Something that a person has to know."""
+        """Print a message for the user."""
         if self._live is not None:
             self._live.console.print(f"kemu: {harmless(text)}", markup=False, highlight=False)
         else:

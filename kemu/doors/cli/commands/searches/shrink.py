@@ -1,4 +1,4 @@
-"""``kemu shrink``: make a scenario that fails smaller, or go on where ``kemu explore`` had to stop."""
+"""``kemu shrink``: shrinks a scenario that fails, or continues where ``kemu explore`` had to stop."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _files(options: argparse.Namespace) -> tuple[Path, Path]:
-    """What is shrunk, and where the result belongs."""
+    """The scenario to shrink, and the path of the result."""
     from kemu.lab.exploration import searches
     from kemu.lab.scenario import catalog
 
@@ -109,7 +109,7 @@ def _files(options: argparse.Namespace) -> tuple[Path, Path]:
 
 
 def _failure(failures: Any, wanted: str, file: Path) -> Any:
-    """The one that is asked for; of a folder of a search the one that it is called after."""
+    """The failure in the options; for a folder of a search, the one in its name."""
     if not failures:
         raise KemuError(f"{file} does not fail: there is nothing to shrink")
     if not wanted:
@@ -122,7 +122,7 @@ def _failure(failures: Any, wanted: str, file: Path) -> Any:
 
 
 def _explain(scenario: Scenario, check: str, folder: Path) -> None:
-    """In the place of the explanation of what it was before."""
+    """Replace the explanation of the larger scenario."""
     from kemu.lab.tell.explaining import explanations, reports
 
     with contextlib.suppress(KemuError):

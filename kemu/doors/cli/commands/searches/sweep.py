@@ -1,4 +1,4 @@
-"""``kemu sweep``: run all variants of an experiment with all its seeds, and judge its claims."""
+"""``kemu sweep``: runs all variants of an experiment with all its seeds, and judges its claims."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _for_real(experiment: Experiment, options: argparse.Namespace) -> Experiment
 
 
 def _plot(folder: Path) -> None:
-    """Draw what the results have, where the extra is installed. Results are results without a picture."""
+    """Draw the results, if the extra is installed; without it, the sweep still succeeds."""
     from kemu.doors.cli.commands.figures import plot
 
     try:
