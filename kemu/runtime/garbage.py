@@ -92,6 +92,8 @@ def use_large_pages() -> None:
     global _look_at
     if not _may_move:
         return
+    import ctypes
+
     try:
         with open("/proc/self/statm") as file:
             resident = int(file.read().split()[1])
@@ -102,8 +104,6 @@ def use_large_pages() -> None:
             regions = [line.split() for line in file]
     except OSError:
         return
-    import ctypes
-
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     for addresses, rights, *_, inode_or_path in regions:
