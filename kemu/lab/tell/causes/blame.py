@@ -113,6 +113,8 @@ class Blame:
             default=self.end_ns,
         )
         """When there was no room for the first time."""
+        self._registries: tuple[dict[str, str], dict[str, dict[Top, int]]] | None = None
+        """By pod the registry that gave it no image, and by registry the workloads, with the first time."""
         self._usages: dict[str, usages.Usage | None] = {}
 
     def variants(self) -> list[Act]:
@@ -163,16 +165,14 @@ class Blame:
     def pulls(self, pod: PodHistory, time_ns: int, *steps: Step) -> list[Blamed]:
         """Why its image cannot be pulled: the template names it, or its registry gives several workloads none."""
         own = self.template(pod.uid, *steps, part=images)
-        failed = [
-            (when_ns, event)
-            for when_ns, _, event in self.evidence.events[ImagePullFailed]
-            if event.uid in self.history.pods
-        ]
-        host = next((_registry(event.image) for _, event in failed if event.uid == pod.uid), "")
-        times: dict[Top, int] = {}
-        for when_ns, event in failed:
-            if _registry(event.image) == host:
-                times.setdefault(self.owners.top(event.uid), when_ns)
+        if self._registries is None:
+            self._registries = {}, defaultdict(dict)
+            for when_ns, _, event in self.evidence.events[ImagePullFailed]:
+                if event.uid in self.history.pods:
+                    of = self._registries[0].setdefault(event.uid, _registry(event.image))
+                    self._registries[1][of].setdefault(self.owners.top(event.uid), when_ns)
+        host = self._registries[0].get(pod.uid, "")
+        times = self._registries[1][host]
         if not host or len(times) < 2 or max(times.values()) - min(times.values()) > REGISTRY_NS:
             return own
         began_ns = min(times.values())
