@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ from kemu.runtime.runlog.events import SlicePublished
 
 MOST_IN_SLICE, MOST_WITH_TAINTS, MOST_COUNTERS = 128, 64, 8
 """``ResourceSliceMaxDevices``, ``ResourceSliceMaxDevicesWithAdvancedFeatures`` and ``ResourceSliceMaxCounterSets``."""
-LATE, VANISH, FAIL = "lateSlices", "devicesVanish", "prepareFails"
+LATE, VANISH, UNHEALTHY, FAIL = "lateSlices", "devicesVanish", "devicesUnhealthy", "prepareFails"
 """Faults that drivers carry out."""
 
 
@@ -66,6 +66,7 @@ class Driver:
         self.publish = distributions.parse(first.publish)
         self.prepare = distributions.parse(first.prepare)
         self.unprepare = distributions.parse(first.unprepare)
+        self.reports_health = any(group.health for group in groups)
 
 
 class Drivers:
@@ -81,9 +82,13 @@ class Drivers:
         self._late: dict[str, Assignment] = {}
         self._vanished: dict[str, Assignment] = {}
         self._failing: dict[str, Assignment] = {}
+        self._unhealthy: dict[str, Assignment] = {}
+        self.on_health: Callable[[], object] = lambda: None
+        """Called when the health of a device has changed."""
         self._turn = asyncio.Lock()
         env.on_fault(LATE, lambda fault: self._begin(self._late, fault))
         env.on_fault(VANISH, self._vanish)
+        env.on_fault(UNHEALTHY, self._fall_ill)
         env.on_fault(FAIL, lambda fault: self._begin(self._failing, fault))
 
     async def start(self, node: core_v1_pb2.Node) -> None:
@@ -191,16 +196,37 @@ class Drivers:
         return end
 
     def _has_vanished(self, device: str) -> bool:
-        return any(
-            fnmatch.fnmatchcase(device, pattern)
-            for fault in self._vanished.values()
-            for pattern in fault.parameters.get("devices") or ["*"]
-        )
+        return any(_names(fault, device) for fault in self._vanished.values())
+
+    def _fall_ill(self, fault: Assignment) -> End:
+        self._unhealthy[fault.id] = fault
+        fault.hit("")
+        self.on_health()
+
+        def end() -> None:
+            del self._unhealthy[fault.id]
+            self.on_health()
+
+        return end
+
+    def health(self, driver: str, device: str) -> tuple[str, str]:
+        """``Healthy``, ``Unhealthy`` or ``Unknown``, and what the driver says of it."""
+        known = self.by_name.get(driver)
+        if known is None or not known.reports_health:
+            return "Unknown", ""
+        for fault in self._unhealthy.values():
+            if _names(fault, device):
+                return "Unhealthy", fault.parameters.get("message") or ""
+        return "Healthy", ""
 
     def _changed(self) -> None:
         for driver in self.by_name.values():
             if any(pool.generation for pool in driver.pools):
                 self._env.spawn(self._publish(driver), f"slices of {driver.name}")
+
+
+def _names(fault: Assignment, device: str) -> bool:
+    return any(fnmatch.fnmatchcase(device, pattern) for pattern in fault.parameters.get("devices") or ["*"])
 
 
 def _parts(devices: Sequence[Device], counters: Sequence[CounterSet]) -> list[_Part]:

@@ -334,6 +334,8 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
             and volumes.may_have_attributes(scenario.storage, scenario.setup, scenario.events)
         ):
             config["attributes"] = True
+        if name == controller_keys.RESOURCE_QUOTA and scenario.devices:
+            config["devices"] = True
         if name == controller_keys.NODE_LIFECYCLE:
             config["settles_ns"] = loading.settles_ns(scenario)
             config["watch_ns"] = beats.watch_ns
