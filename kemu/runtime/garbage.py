@@ -92,6 +92,8 @@ def use_large_pages() -> None:
     global _look_at
     if not _may_move:
         return
+    import ctypes
+
     try:
         with open("/proc/self/statm") as file:
             resident = int(file.read().split()[1])
