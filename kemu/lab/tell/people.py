@@ -107,3 +107,8 @@ def figure(name: str, value: float, *, signed: bool = False) -> str:
     if unit == "%":
         return f"{sign}{value * 100:.0f} %"
     return f"{sign}{value:,.0f}" if value == int(value) or value >= 100 else f"{sign}{value:.3g}"
+
+
+def differs(figure: str) -> bool:
+    """Whether a difference, as :func:`figure` writes it, is one that can be told."""
+    return bool(figure.strip("+\N{MINUS SIGN}0. %sm"))
