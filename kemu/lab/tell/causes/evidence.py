@@ -62,7 +62,6 @@ _PASSED_OVER = frozenset(
         "events",
         "endpoints",
         "endpointslices",
-        "controllerrevisions",
         "csinodes",
         "serviceaccounts",
         "flowschemas",
