@@ -11,7 +11,6 @@ that stays frozen, and a collection between runs looks at little more than what 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import os
 import sys
@@ -50,6 +49,12 @@ def unfreeze() -> None:
         gc.unfreeze()
 
 
+def look_rarely() -> None:
+    """For the rest of the process: most of what is made lives on (modules), or goes at once (the objects of a request),
+    so young collections find nothing, and whole ones hold everything up."""
+    gc.set_threshold(50_000, 20, 100)
+
+
 def collect_leavings() -> None:
     """Before a run: what earlier ones have left."""
     global _has_run
@@ -61,6 +66,8 @@ def collect_leavings() -> None:
 
 def give_back() -> None:
     """What the C library keeps of memory that was freed, after a large run. Where it can (glibc)."""
+    import ctypes
+
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
@@ -85,6 +92,8 @@ def use_large_pages() -> None:
     global _look_at
     if not _may_move:
         return
+    import ctypes
+
     try:
         with open("/proc/self/statm") as file:
             resident = int(file.read().split()[1])
