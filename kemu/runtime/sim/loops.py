@@ -334,12 +334,12 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         context: contextvars.Context | None = None
         is_free = type(self)._advance is VirtualLoop._advance
         """Nobody decides when time passes."""
-        in_an_instant = range(1, self.max_steps_per_instant + 1)
         steps = 0
         try:
             while True:
                 if ready:
-                    for steps in in_an_instant:  # noqa: B007  # it is used after the loop
+                    # The limit grows with the actors that are launched meanwhile.
+                    for steps in range(1, self.max_steps_per_instant + 1):  # noqa: B007  # it is used after the loop
                         callback, args, context = popleft()
                         if context is None:
                             callback(*args)
