@@ -251,7 +251,7 @@ def test_a_changed_scenario_is_refused(
 
 
 def test_a_variant_that_is_over_is_kept_and_the_next_goes_on(scenario: Path, out: Path) -> None:
-    scenario.write_text(SCENARIO + "  matrix: {seed: [1, 2, 3]}\n")
+    scenario.write_text(SCENARIO.replace("200s", "120s") + "  matrix: {seed: [1, 2, 3]}\n")
     whole = ended(kemu("run", scenario, "--out", out.parent / "whole", "--json", "--no-checkpoints"))
     process = start("run", scenario, "--out", out, *OFTEN)
     while not (out / "variant-1" / FILE_NAME).exists():
@@ -281,11 +281,13 @@ def test_a_live_run_is_left_alone_and_another_replaces_what_is_left(scenario: Pa
     while waking.ask(out) is None:
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
+    os.kill(process.pid, signal.SIGSTOP)  # it lives, and costs nothing
     both: tuple[list[str | Path], ...] = (["--resume", out], [scenario, "--out", out])
     for words in both:
         done = kemu("run", *words)
         assert done.returncode == 2
         assert f"in process {process.pid}" in done.stderr
+    os.kill(process.pid, signal.SIGCONT)
     kill_after(process, out, 0.0)
     found = waking.ask(out)
     assert found is not None
