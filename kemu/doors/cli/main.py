@@ -1,4 +1,4 @@
-"""The entry point: which command, and what becomes of its errors (:mod:`kemu.doors.cli.failures`).
+"""The entry point: selects the command, and handles its errors (:mod:`kemu.doors.cli.failures`).
 
 Exit codes: 0 holds, 1 a check or an expectation failed, 2 the input is wrong, 3 unknown, 4 the user's own code
 or kemu raised, 130 interrupted.
@@ -58,7 +58,7 @@ def _main(arguments: Sequence[str] | None) -> int:
 
 
 def _answer_sigterm() -> None:
-    """From now on SIGTERM is like Ctrl-C, whatever that does at the time."""
+    """From now on SIGTERM acts like Ctrl-C."""
 
     def interrupt(*_: object) -> None:
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
@@ -69,7 +69,7 @@ def _answer_sigterm() -> None:
 
 
 def _tell_of_cut_logs() -> None:
-    """A line on stderr, whatever command reads such a log."""
+    """Print a line on stderr when a command reads a truncated log."""
     usual = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:

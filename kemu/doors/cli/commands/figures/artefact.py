@@ -19,7 +19,7 @@ _PINNED = ("kemu", "altair", "duckdb", "numpy", "pyarrow", "scipy", "vl-convert-
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "artefact",
-        help="begin the artefact of a paper: one command makes every figure and table",
+        help="create the artefact of a paper: one command makes every figure and table",
         description="Write a folder with a policy, an experiment, the versions of all packages, a CITATION.cff, and "
         "the script reproduce, which makes every figure and table from nothing and compares their checksums.",
     )
@@ -51,7 +51,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _title(text: str) -> str:
-    """On one line, with nothing that YAML would read otherwise."""
+    """The title on one line, safe for YAML."""
     return " ".join(text.replace("\\", " ").replace('"', "'").split())
 
 
