@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import httpx
 import pytest
 
 from kemu.doors.cli import main
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.real import executables
+from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.errors import KemuError
-from kemu.lab.conformance.live import drawn_pods, makers, reports, scheduler_logs, verdicts
+from kemu.lab.conformance.live import drawn_extenders, drawn_pods, makers, reports, scheduler_logs, verdicts
+from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.v1 import extender_pb2
+from kemu.runtime.env import Env
 
 LOG = """\
 I1123 02:44:01.000001   77 eventhandlers.go:63] "Add event for node" node="n1"
@@ -61,6 +67,76 @@ def test_victims_belong_to_the_attempt_that_chose_them() -> None:
     assert failed.message == '0/2 nodes are available: 2 node(s) didn\'t match "x".'
     assert not failed.is_evicting
     assert (broken.outcome, broken.message, broken.number) == (scheduler_logs.ERROR, "it broke", 2)
+
+
+def test_the_members_of_a_group_are_heard_in_the_order_of_the_first_attempt() -> None:
+    heard = scheduler_logs.SchedulerLog(lambda attempt: None)
+    begins = '"Attempting to schedule a pod belonging to a pod group" podGroup="dev/g" podGroup="dev/g"'
+    for text in (
+        f'{begins} pod="dev/b"',
+        f'{begins} pod="dev/a"',
+        '"Unable to schedule pod belonging to a pod group; waiting" podGroup="dev/g" pod="dev/b" err="it waits"',
+        '"Unable to schedule a pod group" podGroup="dev/g" unschedulablePods=2',
+        f'{begins} pod="dev/a"',
+    ):
+        heard.hear(f"I1123 02:44:01.000001   77 schedule_one_podgroup.go:1] {text}\n")
+    cycle = heard.group_cycles["dev/g"]
+    assert (cycle.members, cycle.is_over) == (["dev/b", "dev/a"], True)
+    assert (heard.first["dev/b"].outcome, heard.first["dev/b"].message) == (scheduler_logs.FAILED, "it waits")
+
+
+def _member(attempt: scheduler_logs.Attempt, **answer: Any) -> verdicts.Verdict:
+    return verdicts.of_member(attempt, {"node": "", "fails": "", "preemptsOn": "", **answer})
+
+
+def test_a_member_is_judged_by_its_node_its_scores_and_what_fails() -> None:
+    placed = _answer("a", a=3, b=2)
+    assert _member(_bound("a", a=3, b=2), **placed).kind == verdicts.ALIKE
+    assert _member(_bound("a", a=3, b=2), **{**placed, "fails": "no"}).differences == ["fails: real '', kemu 'no'"]
+    waits = scheduler_logs.Attempt("dev/web", outcome=scheduler_logs.FAILED, message="m", totals={"a": 3})
+    assert _member(waits, **_answer("a", a=3), fails="m").kind == verdicts.ALIKE
+    assert _member(waits, **_answer("a", a=2), fails="m").kind == verdicts.DIFFERENT
+    assert verdicts.of_group("dev/g", ("True", "Scheduled", ""), ("False", "Unschedulable", "m")).differences
+
+
+async def test_both_schedulers_get_one_answer_from_an_extender() -> None:
+    """By the names of nodes, and by Nodes; over HTTP, and in the process of kemu's."""
+    server = drawn_extenders.Server()
+    await server.start()
+    pod = core_v1_pb2.Pod()
+    pod.metadata.name = "p"
+    nodes = [f"n{number}" for number in range(20)]
+    objects = extender_pb2.NodeList(items=[core_v1_pb2.Node(metadata={"name": name}) for name in nodes])
+    info: Any = SimpleNamespace(name="p", pod=pod)
+    near = drawn_extenders.of_shadow(cast(Env, None), Cluster()).clients
+    for far, client in zip(server.configured(), near, strict=True):
+        by_name = client.configuration.node_cache_capable
+        assert by_name == bool(far.get("nodeCacheCapable"))
+        asked: dict[str, Any] = {"Pod": {"metadata": {"name": "p"}}}
+        arguments = extender_pb2.ExtenderArgs(pod=pod)
+        if by_name:
+            asked["NodeNames"] = nodes
+            arguments.node_names.names.extend(nodes)
+        else:
+            asked["Nodes"] = {"items": [{"metadata": {"name": name}} for name in nodes]}
+            arguments.nodes.CopyFrom(objects)
+        told = await _post(f"{far['urlPrefix']}/filter", asked)
+        result = await client._call(info, "Filter", None, arguments, 20)
+        assert dict(result.failed_nodes) == told["FailedNodes"]
+        assert dict(result.failed_and_unresolvable_nodes) == told["FailedAndUnresolvableNodes"]
+        kept = [one["metadata"]["name"] for one in told["Nodes"]["items"]] if not by_name else told["NodeNames"]
+        assert 0 < len(kept) < 20
+        assert kept == (list(result.node_names.names) or [one.metadata.name for one in result.nodes.items])
+        scores = await client._call(info, "Prioritize", None, arguments, 20)
+        assert [{"Host": one.host, "Score": one.score} for one in scores.items] == (
+            await _post(f"{far['urlPrefix']}/prioritize", asked)
+        )
+    server.stop()
+
+
+async def _post(url: str, asked: object) -> Any:
+    async with httpx.AsyncClient() as client:
+        return (await client.post(url, json=asked)).json()
 
 
 def _bound(node: str, **totals: int) -> scheduler_logs.Attempt:
@@ -126,7 +202,13 @@ def test_pods_of_all_families_are_drawn_and_read() -> None:
         families.add(family)
         for manifest in (pod, *drawn.extra):
             convert.from_manifest(manifest)
-    assert len(families) == 13
+    assert len(families) == 14
+    for _ in range(40):
+        group, members = drawn.group()
+        names = {one["spec"]["schedulingGroup"]["podGroupName"] for one in members}
+        assert names == {group["metadata"]["name"]}
+        for manifest in (group, *members, *drawn.extra):
+            convert.from_manifest(manifest)
     again = drawn_pods.PodMaker(makers.Maker(random.Random(5), 1))
     first = drawn_pods.PodMaker(makers.Maker(random.Random(5), 1))
     assert [again.draw() for _ in range(50)] == [first.draw() for _ in range(50)]

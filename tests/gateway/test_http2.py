@@ -25,7 +25,7 @@ from h2.errors import ErrorCodes
 
 from kemu.emulated.gateway import servers
 from kemu.emulated.gateway.authentication.certificates import Authority
-from kemu.emulated.gateway.http2 import connections
+from kemu.emulated.gateway.http2 import connections, exchanges
 from kemu.emulated.gateway.limits.connections import RESET, TLS, Limits
 from kemu.emulated.objects.identities import User
 
@@ -71,7 +71,8 @@ class App:
             raise ValueError("broken")
         if path == "/wait":
             await self.go_on.wait()
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+        headers = [(b"content-type", b"text/plain"), *([exchanges.CLOSE] if path == "/last" else [])]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
         if path == "/later":
             await self.go_on.wait()
         if path == "/cut":
@@ -370,6 +371,16 @@ async def test_the_end_is_announced() -> None:
         assert client.body(stream) == b"0"
         assert client.find(h2.events.ConnectionTerminated).last_stream_id == stream
         await stopping
+
+
+async def test_an_answer_may_be_the_last_one() -> None:
+    async with serving(App()) as server, Client.to(server) as client:
+        stream = client.ask("/last")
+        assert await client.answer(stream) == (200, b"0")
+        head = client.find(h2.events.ResponseReceived)
+        assert "connection" not in {str(name) for name, _ in head.headers}
+        assert await client.goodbye() == ErrorCodes.NO_ERROR
+        assert client.is_over
 
 
 # What it bounds

@@ -1,82 +1,98 @@
-"""GPU cards: a kubelet takes a pod on the card that its annotation names, or not at all."""
+"""What the status of containers says of the devices that they claim (gate ResourceHealthStatus)."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from kemu.emulated.objects.conversion import convert
 from kemu.messages.k8s import core_v1_pb2
-from tests.kubelet.cluster import Cluster, node, pod
+from kemu.messages.k8s.resource_v1_pb2 import ResourceClaim
+from tests.kubelet.cluster import Cluster, pod
 
-GPUS = {"nvidia.com/gpu": "2", "kemu.dev/gpu-milli": "2000"}
-
-
-def part(name: str, milli: int, card: str | None) -> core_v1_pb2.Pod:
-    found = pod(name, "100m")
-    amounts = {"kemu.dev/gpu-milli": str(milli)}
-    if milli >= 1000:
-        amounts["nvidia.com/gpu"] = str(milli // 1000)
-    resources = found.spec.containers[0].resources
-    for resource, amount in amounts.items():
-        resources.requests[resource].string = amount
-        resources.limits[resource].string = amount
-    if card is not None:
-        found.metadata.annotations["kemu.dev/gpu-card"] = card
-    return found
+DRIVER = "gpu.example.com"
 
 
-def outcome(cluster: Cluster, there: list[core_v1_pb2.Pod], comes: core_v1_pb2.Pod) -> tuple[str, str]:
-    """Reason and message of the decision about a pod, with these on the node."""
+def _claim(user: core_v1_pb2.Pod) -> ResourceClaim:
+    results = [
+        {"request": request, "driver": DRIVER, "pool": "n1", "device": f"gpu-{number}"}
+        for number, request in enumerate(("a", "a", "b/second"))
+    ]
+    status = {
+        "allocation": {"devices": {"results": results}},
+        "reservedFor": [{"resource": "pods", "name": user.metadata.name, "uid": user.metadata.uid}],
+    }
+    requests = [{"name": name, "exactly": {"deviceClassName": "gpu", "count": count}} for name, count in (("a", 2),)]
+    requests.append({"name": "b", "firstAvailable": [{"name": "second", "deviceClassName": "gpu", "count": 1}]})
+    return convert.from_json(
+        ResourceClaim,
+        {
+            "metadata": {"name": "g", "namespace": "default"},
+            "spec": {"devices": {"requests": requests}},
+            "status": status,
+        },
+    )
 
+
+def _told(found: core_v1_pb2.Pod | None) -> dict[str, list[tuple[str, ...]]]:
+    assert found is not None
+    return {
+        f"{one.name} {each.name}": [(of.resourceID, of.health, of.message) for of in each.resources]
+        for one in found.status.containerStatuses
+        for each in one.allocatedResourcesStatus
+    }
+
+
+async def _start(cluster: Cluster) -> None:
+    """A pod with two containers: one uses the whole claim, the other one request of it."""
+    wanted = pod("p", run=60, restart="Never")
+    wanted.spec.resourceClaims.add(name="c", resourceClaimName="g")
+    wanted.spec.containers[0].resources.claims.add(name="c")
+    wanted.spec.containers.add(name="other", image="app").resources.claims.add(name="c", request="b")
+    wanted.spec.containers.add(name="none", image="app")
+    wanted.spec.nodeName = ""
+    made = await cluster.client.create(wanted)
+    claim = _claim(made)
+    created = await cluster.client.create(claim)
+    created.status.CopyFrom(claim.status)
+    await cluster.client.update_status(created)
+    await cluster.client.bind("default", "p", made.metadata.uid, "n1")
+
+
+def _devices(**more: Any) -> list[dict[str, Any]]:
+    return [{"driver": DRIVER, "count": 3, **more}]
+
+
+def test_a_driver_that_reports_no_health_leaves_it_unknown(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
-        await cluster.create(*there)
-        await cluster.at(1)
-        await cluster.create(comes)
-        await cluster.at(2)
-        assert await cluster.phase(comes.metadata.name) == ("Running" if not found()["reason"] else "Failed")
+        await _start(cluster)
+        await cluster.at(10)
+        ids = [f"{DRIVER}/n1/gpu-{number}" for number in range(3)]
+        unknown = [(one, "Unknown", "") for one in ids]
+        assert _told(await cluster.get("p")) == {"main claim:c": unknown, "other claim:c/b": unknown[2:]}
 
-    def found() -> dict[str, str]:
-        return dict(cluster.data("admit", comes.metadata.name)[0])
-
-    cluster.play(main, [node(**GPUS)])
-    assert all(one["ok"] for one in cluster.data("admit") if one["pod"] != f"default/{comes.metadata.name}")
-    return found()["reason"], found()["message"]
+    cluster.play(main, devices=_devices())
 
 
-@pytest.mark.parametrize("card", ["1", None])
-def test_a_card_with_enough_left_is_given(cluster: Cluster, card: str | None) -> None:
-    there = [part("a", 600, "0"), part("b", 300, "1")]
-    assert outcome(cluster, there, part("c", 700, card)) == ("", "")
-
-
-@pytest.mark.parametrize(
-    ("milli", "card", "why"),
-    [
-        (700, "0", "GPU card 0 has 400 milli left, 700 are requested"),
-        (100, "2", "there is no GPU card 2"),
-        (1000, "1", "GPU card 1 has 700 milli left, 1000 are requested"),
-        (100, "0,1", "the pod names no GPU card that could be its own"),
-        (100, "first", "the pod names no GPU card that could be its own"),
-    ],
-)
-def test_a_card_that_is_taken_or_not_there_is_refused(cluster: Cluster, milli: int, card: str, why: str) -> None:
-    there = [part("a", 600, "0"), part("b", 300, "1")]
-    message = f"Allocate failed due to {why}, which is unexpected."
-    assert outcome(cluster, there, part("c", milli, card)) == ("UnexpectedAdmissionError", message)
-
-
-def test_whole_cards_are_taken_one_by_one(cluster: Cluster) -> None:
-    _reason, message = outcome(cluster, [part("a", 1000, "1")], part("c", 2000, "0,1"))
-    assert "GPU card 1 has 0 milli left" in message
-
-
-def test_a_card_is_free_when_its_pod_has_ended(cluster: Cluster) -> None:
+@pytest.mark.parametrize("message", ["too hot", ""])
+def test_an_unhealthy_device_shows_in_the_status_and_heals(cluster: Cluster, message: str) -> None:
     async def main(cluster: Cluster) -> None:
-        await cluster.create(part("a", 900, "0"))
-        await cluster.at(1)
-        await cluster.client.delete("pods", "a", "default")
-        await cluster.at(40)
-        await cluster.create(part("b", 900, "0"))
-        await cluster.at(41)
-        assert await cluster.phase("b") == "Running"
+        await _start(cluster)
+        await cluster.at(10)
+        before = _told(await cluster.get("p"))
+        assert {one[1] for one in before["main claim:c"]} == {"Healthy"}
+        parameters = {"node": ["kubelet/n1"], "devices": ["gpu-2"], **({"message": message} if message else {})}
+        await cluster.runtime.inject("ill", "devicesUnhealthy", parameters)
+        await cluster.at(12)
+        told = _told(await cluster.get("p"))
+        assert [one[1] for one in told["main claim:c"]] == ["Healthy", "Healthy", "Unhealthy"]
+        assert told["other claim:c/b"] == [(f"{DRIVER}/n1/gpu-2", "Unhealthy", message)]
+        cluster.runtime.faults.end("ill")
+        await cluster.at(14)
+        assert _told(await cluster.get("p")) == before
+        await cluster.at(80)
+        # Its claims are unprepared by then.
+        assert _told(await cluster.get("p")) == {}
 
-    cluster.play(main, [node(**GPUS)])
+    cluster.play(main, devices=_devices(health=True))

@@ -54,6 +54,7 @@ delayEvents: {by: 1s}
 wrongBookmarks: {how: twice, initial: true}
 lateSlices: {node: node-1, by: 30s}
 devicesVanish: {node: node-*, devices: [gpu-0]}
+devicesUnhealthy: {node: node-*, devices: [gpu-0], message: too hot}
 prepareFails: {node: node-1, failures: 50%}
 """
 

@@ -92,6 +92,65 @@ def test_quota_counts_devices_by_class(tmp_path: Path) -> None:
     assert made == ["default/a"]
 
 
+def _made_under(tmp_path: Path, hard: dict[str, str], *events: dict[str, Any]) -> list[str]:
+    """The claims that the controller could make, with a class that stands behind an extended resource."""
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
+    manifests = [
+        quota | {"spec": {"hard": hard}},
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "DeviceClass",
+            "metadata": {"name": "gpu.example.com"},
+            "spec": {"extendedResourceName": "example.com/gpu"},
+        },
+    ]
+    text = document(*events, manifests=manifests)
+    return [data["pod"] for _, kind, data in play(tmp_path, text) if kind == "devices.claim"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "requests.example.com/gpu",
+        "requests.deviceclass.resource.kubernetes.io/gpu.example.com",
+        "gpu.example.com.deviceclass.resource.k8s.io/devices",
+    ],
+)
+def test_claims_count_as_the_extended_resource_behind_their_class(tmp_path: Path, name: str) -> None:
+    events = (pod("a", "5s", **{"run-seconds": "10"}), pod("b", "6s"), pod("c", "40s"))
+    # b's claim is made only when that of a has gone.
+    assert _made_under(tmp_path, {name: "1"}, *events) == ["default/a", "default/b"]
+
+
+def test_another_extended_resource_does_not_count(tmp_path: Path) -> None:
+    assert _made_under(tmp_path, {"requests.example.com/nic": "0"}, pod("a", "5s")) == ["default/a"]
+
+
+def test_members_of_a_group_share_an_allocation_that_is_not_written_yet(tmp_path: Path) -> None:
+    """Both get a node in one cycle; the binding that comes second meets the allocation of the first, and is tried
+    again."""
+    gates = {"GenericWorkload": True, "GangScheduling": True, "SchedulerPopFromBackoffQ": False}
+    spec = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
+    metadata = {"namespace": "default"}
+    manifests = [
+        {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "one", **metadata}}
+        | {"spec": spec},
+        {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": "g", **metadata}}
+        | {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}},
+    ]
+    members = [pod(name, "5s") for name in "ab"]
+    for member in members:
+        wanted = member["create"]["spec"]
+        wanted["resourceClaims"] = [{"name": "g", "resourceClaimName": "one"}]
+        wanted["schedulingGroup"] = {"podGroupName": "g"}
+    schedulers = [{"name": "default-scheduler", "config": {"featureGates": gates}}]
+    events = play(tmp_path, document(*members, manifests=manifests, schedulers=schedulers))
+    attempts = [(data["pod"], data["n"], data["result"]) for _, kind, data in events if kind == "sched.attempt"]
+    assert sorted(attempts[:2]) == [("default/a", 1, "scheduled"), ("default/b", 1, "scheduled")]
+    running = {data["pod"] for _, kind, data in events if kind == "kubelet.running"}
+    assert running == {"default/a", "default/b"}
+
+
 def test_nothing_runs_where_nobody_speaks_of_devices() -> None:
     scenario = loader.loads("apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata: {name: a}\nspec: {nodes: [{name: n}]}")
     assert not scenario.devices

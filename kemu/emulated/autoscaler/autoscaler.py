@@ -1,8 +1,9 @@
 """The actor ``controller/cluster-autoscaler``: adds nodes for pods that fit nowhere, and removes nodes that are not
 needed.
 
-    config = {"apiserver": "apiserver/0", "events": "notable", "autoscaler": {"cutOff": -10, …},
-              "groups": [{"name": "pool", "min": 0, "max": 10, "price": 0.1, "template": <bytes of a Node>}]}
+    config = {"apiserver": "apiserver/0", "events": "notable", "devices": false, "autoscaler": {"cutOff": -10, …},
+              "groups": [{"name": "pool", "min": 0, "max": 10, "price": 0.1, "template": <bytes of a Node>,
+                          "slices": [<bytes of a ResourceSlice>, …]}]}
 
 One iteration is ``StaticAutoscaler.RunOnce`` of the cluster autoscaler 1.36: pods of lower priority than the cut-off
 count neither as waiting nor as running; a pod that is nominated to a node counts as running there. Iterations come
@@ -30,6 +31,7 @@ from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.scheduler import feeds
 from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.devices.trackers import Devices
 from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -43,7 +45,6 @@ from kemu.runtime.runlog.events import (
     ScaleUpRequested,
 )
 
-NAME = "cluster-autoscaler"
 STATUS = "cluster-autoscaler-status"
 """The ConfigMap that events about the autoscaler itself regard."""
 NEW_POD_S, NEW_GPU_POD_S = 2, 30
@@ -61,8 +62,11 @@ class ClusterAutoscaler:
         self._settings = restored(settings.Settings, config["autoscaler"])
         self._lag = distributions.parse(config.get("lag", 0))
         self._client = clients.of_actor(env, config)
-        self._recorder = recorders.Recorder(env, self._client, NAME, "0", config.get("events", recorders.NOTABLE))
+        level = config.get("events", recorders.NOTABLE)
+        self._recorder = recorders.Recorder(env, self._client, settings.AUTOSCALER, "0", level)
         self._cluster = Cluster()
+        if config.get("devices"):
+            self._cluster.devices = Devices(env.clock)
         self._snapshot = Snapshot(self._cluster, env.random)
         self._provider = Provider(env, config["groups"])
         self._templates = Templates(self._provider, force_daemon_sets=self._settings.force_daemon_sets)
@@ -102,6 +106,8 @@ class ClusterAutoscaler:
         handlers["nodes"] = informers.Callbacks(self._node_came, self._node_changed, self._node_went)
         handlers["pods"] = informers.Callbacks(self._pod_came, self._pod_changed, self._pod_went)
         handlers["daemonsets"] = handlers["jobs"] = None
+        if self._cluster.devices is not None:
+            handlers |= feeds.device_lookups(self._cluster, self._note)
         return {
             plural: informers.Informer(
                 self._client,
@@ -272,7 +278,10 @@ class ClusterAutoscaler:
             self._tell("Warning", "ClusterUnhealthy", f"Cluster has no {'ready ' if nodes else ''}nodes.")
             return
         self._place_nominated()
-        templates = self._templates.find(snapshot, nodes, self._informers["daemonsets"].store.values(), unix_ns)
+        nodes = self._without_devices(nodes)
+        slices = self._informers["resourceslices"].store.values() if snapshot.devices is not None else ()
+        sets = self._informers["daemonsets"].store.values()
+        templates = self._templates.find(snapshot, nodes, sets, slices, unix_ns)
         await state.update(nodes, now_ns, unix_ns)
         await self._remove_late(now_ns)
         if not state.is_healthy():
@@ -290,6 +299,19 @@ class ClusterAutoscaler:
             await self._scale_down(nodes, forbidden, now_ns, unix_ns)
         if self._settings.enforce_node_group_min_size:
             await self._grow(scale_ups.to_minimum(self._provider, state, now_ns), (), now_ns)
+
+    def _without_devices(self, nodes: list[core_v1_pb2.Node]) -> list[core_v1_pb2.Node]:
+        """The same nodes, of which one counts as not ready until its drivers have published all their pools
+        (``DraCustomResourcesProcessor``)."""
+        devices = self._snapshot.devices
+        if devices is None:
+            return nodes
+        found = []
+        for node in nodes:
+            group = self._provider.group_of(node.metadata.name)
+            drivers = {one.spec.driver for one in group.slices} if group is not None else set()
+            found.append(node if devices.has_pools(node.metadata.name, drivers) else taints.unready(node))
+        return found
 
     def _place_nominated(self) -> None:
         """Pods that have made room count as if they ran there."""
@@ -317,7 +339,7 @@ class ClusterAutoscaler:
         for name, count in counts.items():
             for number in range(count):
                 added = templates[name].named(f"upcoming-{number}")
-                self._snapshot.add_node(added.node, added.pods)
+                self._snapshot.add_node(added.node, added.pods, added.slices)
         for name in registered:
             self._snapshot.remove_node(name)
         return [node for node in nodes if node.metadata.name not in registered]

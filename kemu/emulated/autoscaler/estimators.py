@@ -117,7 +117,7 @@ class _Packing:
 
     def _add_node(self) -> None:
         added = self._template.named(f"e-{len(self._nodes)}")
-        self._snapshot.add_node(added.node, added.pods)
+        self._snapshot.add_node(added.node, added.pods, added.slices)
         self._last = added.node.metadata.name
         self._nodes[self._last] = None
 

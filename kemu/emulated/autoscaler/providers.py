@@ -12,7 +12,7 @@ import grpc
 
 from kemu.emulated.autoscaler import clouds
 from kemu.emulated.client import streams
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
 from kemu.messages.v1 import cloud_pb2, cloud_pb2_grpc
 from kemu.runtime.env import Env
 
@@ -31,6 +31,8 @@ class NodeGroup:
         self.price: float = data["price"]
         """Per node and hour."""
         self.template = core_v1_pb2.Node.FromString(data["template"])
+        self.slices = tuple(resource_v1_pb2.ResourceSlice.FromString(one) for one in data.get("slices", ()))
+        """Of the devices of a node, as its drivers publish them."""
         self.target_size = 0
         self.instances: dict[str, cloud_pb2.Instance] = {}
         """By the name of the node."""

@@ -14,6 +14,7 @@ from kemu.emulated.autoscaler import pod_rules, taints
 from kemu.emulated.autoscaler.expanders import GPU
 from kemu.emulated.autoscaler.providers import NodeGroup, Provider
 from kemu.emulated.autoscaler.settings import ScaleDown
+from kemu.emulated.autoscaler.simulator.devices import UtilizationError
 from kemu.emulated.autoscaler.simulator.drainability import Budgets, Rules
 from kemu.emulated.autoscaler.simulator.placements import Placements
 from kemu.emulated.autoscaler.simulator.snapshots import Snapshot
@@ -24,6 +25,7 @@ from kemu.runtime.env import SECOND_NS
 BEING_DELETED, DISABLED, UNREADY = "CurrentlyBeingDeleted", "ScaleDownDisabledAnnotation", "ScaleDownUnreadyDisabled"
 BUSY, RECENT, NO_PLACE = "NotUnderutilized", "RecentlyUnremovable", "NoPlaceToMovePods"
 TOO_EARLY, TOO_EARLY_UNREADY = "NotUnneededLongEnough", "NotUnreadyLongEnough"
+UNKNOWN = "UnexpectedError"
 MIN_SIZE, NOT_AUTOSCALED, WAITS = "NodeGroupMinSizeReached", "NotAutoscaled", "BlockedByOnCompletionPod"
 
 
@@ -163,8 +165,13 @@ class Planner:
             return BEING_DELETED
         if node.metadata.annotations.get(taints.SCALE_DOWN_DISABLED) == "true":
             return DISABLED
-        used, resource = utilization(
-            node, snapshot.pods_on(name), unix_ns, ignore_daemons=self.settings.ignore_daemon_sets_utilization
+        pods = snapshot.pods_on(name)
+        try:
+            of_devices = None if snapshot.devices is None else snapshot.devices.utilization(name, pods)
+        except UtilizationError:
+            return UNKNOWN
+        used, resource = of_devices or utilization(
+            node, pods, unix_ns, ignore_daemons=self.settings.ignore_daemon_sets_utilization
         )
         if not self.settings.unready_enabled and not taints.readiness(node)[0]:
             return UNREADY

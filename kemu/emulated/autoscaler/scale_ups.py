@@ -124,7 +124,7 @@ def _fitting(
     """The pods that fit on an empty node of the group (``SchedulablePodGroups``)."""
     found = []
     snapshot.fork()
-    snapshot.add_node(template.node, template.pods)
+    snapshot.add_node(template.node, template.pods, template.slices)
     for each in groups:
         rejection = snapshot.check(each.pods[0], template.node.metadata.name)
         if rejection is None:

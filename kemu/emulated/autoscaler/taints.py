@@ -58,6 +58,16 @@ def is_being_deleted(node: core_v1_pb2.Node, unix_ns: int) -> bool:
     return False
 
 
+def unready(node: core_v1_pb2.Node) -> core_v1_pb2.Node:
+    """The same node, not ready since its condition changed last (``GetUnreadyNodeCopy``)."""
+    copy = core_v1_pb2.Node()
+    copy.CopyFrom(node)
+    for condition in copy.status.conditions:
+        if condition.type == "Ready":
+            condition.status = "False"
+    return copy
+
+
 def readiness(node: core_v1_pb2.Node) -> tuple[bool, int]:
     """Whether a node is ready, and since when it is so or not, in Unix ns (``GetNodeReadiness``)."""
     ready, since_ns = True, 0

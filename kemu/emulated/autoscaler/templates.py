@@ -7,7 +7,7 @@ node of it. Mirrors ``MixedTemplateNodeInfoProvider`` and ``simulator/node_info_
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kemu.emulated.autoscaler import pod_rules, taints
@@ -15,7 +15,7 @@ from kemu.emulated.autoscaler.providers import NodeGroup, Provider
 from kemu.emulated.autoscaler.simulator.snapshots import Snapshot
 from kemu.emulated.controllers.workloads.daemon import daemon_pods
 from kemu.emulated.objects import meta
-from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, resource_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -30,6 +30,8 @@ class Template:
 
     node: core_v1_pb2.Node
     pods: tuple[core_v1_pb2.Pod, ...]
+    slices: tuple[resource_v1_pb2.ResourceSlice, ...] = ()
+    """Of its devices, as of the example."""
 
     def named(self, suffix: str) -> Template:
         """Another one like it."""
@@ -38,7 +40,7 @@ class Template:
         node.metadata.name = name = f"{self.node.metadata.name}-{suffix}"
         node.metadata.uid = name
         node.metadata.labels[HOSTNAME] = name
-        return Template(node, self.pods)
+        return replace(self, node=node)
 
 
 class Templates:
@@ -50,16 +52,26 @@ class Templates:
         self._kept: dict[str, Template] = {}
 
     def find(
-        self, snapshot: Snapshot, nodes: Sequence[core_v1_pb2.Node], daemon_sets: Iterable[Any], unix_ns: int
+        self,
+        snapshot: Snapshot,
+        nodes: Sequence[core_v1_pb2.Node],
+        daemon_sets: Iterable[Any],
+        slices: Iterable[resource_v1_pb2.ResourceSlice],
+        unix_ns: int,
     ) -> dict[str, Template]:
         """By group."""
         sets = list(daemon_sets)
+        by_node: dict[str, list[resource_v1_pb2.ResourceSlice]] = {}
+        for one in slices:
+            by_node.setdefault(one.spec.nodeName, []).append(one)
         found: dict[str, Template] = {}
         good = [node for node in nodes if _is_good(node, unix_ns)]
         for node in good:
             group = self._provider.group_of(node.metadata.name)
             if group is not None and group.name not in found:
-                found[group.name] = self._kept[group.name] = self._of_node(snapshot, node, group, sets)
+                template = self._of_node(snapshot, node, group, sets)
+                its_slices = tuple(by_node.get(node.metadata.name, ()))
+                found[group.name] = self._kept[group.name] = replace(template, slices=its_slices)
         for group in self._provider.groups.values():
             if group.name not in found:
                 found[group.name] = self._kept.get(group.name) or self._of_group(group, sets)
@@ -84,7 +96,7 @@ class Templates:
 
     def _of_group(self, group: NodeGroup, sets: Sequence[apps_v1_pb2.DaemonSet]) -> Template:
         node = _sanitized(group.template, group)
-        return Template(node, tuple(_daemons(node, sets)))
+        return Template(node, tuple(_daemons(node, sets)), group.slices)
 
 
 def _is_good(node: core_v1_pb2.Node, unix_ns: int) -> bool:

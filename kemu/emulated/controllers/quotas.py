@@ -16,11 +16,12 @@ from kemu.emulated.client import informers, workqueues
 from kemu.emulated.controllers import controllers
 from kemu.emulated.objects import custom_kinds
 from kemu.emulated.objects.amounts import resource_lists
-from kemu.emulated.objects.quotas import quotas, registry, usages
-from kemu.emulated.objects.quotas.evaluators import Evaluator
+from kemu.emulated.objects.quotas import pods, quotas, registry, usages
+from kemu.emulated.objects.quotas.evaluators import NOTHING, Evaluator, Surroundings
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
+from kemu.messages.k8s.resource_v1_pb2 import DeviceClass
 from kemu.runtime.env import Env
 from kemu.runtime.runlog.events import QuotaCounted
 
@@ -51,6 +52,10 @@ class ResourceQuotaController(controllers.Controller):
         """Of custom kinds; watched from the first quota on that counts one."""
         self._custom: set[str] = set()
         """Custom kinds that quotas count, whether they are there or not."""
+        self._around = _Around(self._counted)
+        self._has_devices = bool(config.get("devices"))
+        self._classes: informers.Informer[DeviceClass] | None = None
+        """Watched from the first quota on that counts an extended resource, where the cluster has devices."""
 
     async def run(self) -> None:
         await self.begin(self._quotas)
@@ -65,13 +70,28 @@ class ResourceQuotaController(controllers.Controller):
         key = controllers.key_of(obj)
         self._of_namespace.setdefault(obj.metadata.namespace, {})[key] = None
         quota = quotas.read(obj)
-        for plural, evaluator in registry.EVALUATORS.items():
-            if plural not in self._counted and evaluator.counted(quota.wanted):
-                self._counted[plural] = _Objects(self, plural, evaluator)
+        if self._has_devices and self._classes is None and any(map(pods.is_extended_request, quota.wanted)):
+            handler = informers.Callbacks(self._class_came, lambda old, new: self._class_came(new))
+            self._classes = informers.Informer(self.client, "deviceclasses", handler=handler)
+            self._around.known = self._classes.store
+            self._classes.start()
+        self._watch_kinds(quota)
         self._watch_custom(registry.custom_kinds_in(quota.wanted))
         lacks = any(name not in quota.used and self._is_counted(name) for name in quota.hard)
         dirty = lacks or not resource_lists.is_same(quota.wanted, quota.hard)
         (self.urgent if dirty else self.queue).add_after(key, self.lag_s())
+
+    def _watch_kinds(self, quota: quotas.Quota) -> None:
+        for plural, evaluator in registry.EVALUATORS.items():
+            if plural not in self._counted:
+                within = evaluator.within(self._around)
+                if within.counted(quota.wanted):
+                    self._counted[plural] = _Objects(self, plural, within)
+
+    def _class_came(self, device_class: DeviceClass) -> None:
+        """Quotas of an extended resource may count claims from now on."""
+        for quota in self._quotas.store.values():
+            self._watch_kinds(quotas.read(quota))
 
     def _is_counted(self, name: str) -> bool:
         if any(one.counts(name) for one in registry.EVALUATORS.values()):
@@ -136,6 +156,8 @@ class ResourceQuotaController(controllers.Controller):
 
     async def _sync(self, key: str) -> None:
         """``syncResourceQuotaFromKey``."""
+        if self._classes is not None:
+            await self._classes.synced()
         for objects in list(self._counted.values()):
             await objects.informer.synced()
         obj = self._quotas.store.get(key)
@@ -143,7 +165,7 @@ class ResourceQuotaController(controllers.Controller):
             return
         started_ns = self.clock.now_ns()
         custom = [one for one in sorted(self._custom) if one in self._counted]
-        changed = recount(obj, self._objects_in(obj.metadata.namespace), self.unix_ns(), custom)
+        changed = recount(obj, self._objects_in(obj.metadata.namespace), self.unix_ns(), custom, self._around)
         if changed is None:
             return
         try:
@@ -155,6 +177,27 @@ class ResourceQuotaController(controllers.Controller):
 
     def _objects_in(self, namespace: str) -> _Namespace:
         return _Namespace(self._counted, namespace)
+
+
+class _Around(Surroundings):
+    """What the informers of the controller show."""
+
+    def __init__(self, counted: Mapping[str, _Objects]) -> None:
+        self.known: Mapping[str, DeviceClass] = {}
+        self._counted = counted
+
+    def classes(self) -> Mapping[str, str]:
+        return {name: one.spec.extendedResourceName for name, one in self.known.items()}
+
+    def pod(self, namespace: str, name: str) -> core_v1_pb2.Pod | None:
+        return self._of("pods", namespace).get(name)
+
+    def claims(self, namespace: str) -> Iterable[Any]:
+        return self._of("resourceclaims", namespace).values()
+
+    def _of(self, plural: str, namespace: str) -> Mapping[str, Any]:
+        objects = self._counted.get(plural)
+        return {} if objects is None else objects.by_namespace.get(namespace, {})
 
 
 class _Objects:
@@ -200,11 +243,15 @@ class _Namespace:
 
 
 def recount(
-    obj: core_v1_pb2.ResourceQuota, objects: usages.Objects, now_unix_ns: int, custom: Sequence[str] = ()
+    obj: core_v1_pb2.ResourceQuota,
+    objects: usages.Objects,
+    now_unix_ns: int,
+    custom: Sequence[str] = (),
+    around: Surroundings = NOTHING,
 ) -> core_v1_pb2.ResourceQuota | None:
     """The quota with a status that is right for these objects; None if it is so already (``syncResourceQuota``)."""
     quota = quotas.read(obj)
-    counted = usages.calculate(quota, objects, now_unix_ns, custom)
+    counted = usages.calculate(quota, objects, now_unix_ns, custom, around)
     used = resource_lists.only({**quota.used, **counted}, quota.wanted)
     is_first = not obj.status.hard or not obj.status.used
     if not is_first and resource_lists.is_same(quota.wanted, quota.hard) and resource_lists.is_same(used, quota.used):

@@ -16,6 +16,7 @@ from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.asgi import Receive, Scope, Send
 from kemu.emulated.gateway.authentication import impersonations
 from kemu.emulated.gateway.backends import Backend, Backends, Refused
+from kemu.emulated.gateway.http2 import exchanges
 from kemu.emulated.gateway.limits import connections, lanes
 from kemu.emulated.gateway.monitoring import Metrics
 from kemu.emulated.gateway.requests.messages import Request
@@ -115,6 +116,9 @@ class Gateway:
         self._metrics.count(asked.told, response.status, time.perf_counter() - begin)
         for header in asked.flow:
             response.add(header)
+        if scope.get("http_version") == "2" and (response.status == 401 or asked.is_anonymous):
+            # Who is unknown gets one answer on a connection (UnauthenticatedHTTP2DOSMitigation).
+            response.add(exchanges.CLOSE)
         if asked.warning:
             response.add(*responses.warnings([asked.warning]))
         if request.takes_gzip:
@@ -134,6 +138,7 @@ class Gateway:
         certificate = (scope.get("extensions") or {}).get(connections.TLS)
         backend = self._backends.of(request.peer, number)
         user = await self._settings.authenticator.authenticate(request.headers, certificate)
+        asked.is_anonymous = user.name == identities.ANONYMOUS.name
         request.user = await impersonations.impersonated(user, request.impersonation(), backend.allows)
         asked.flow = await self._flows.headers(request, backend)
         path = info.parts
@@ -254,11 +259,12 @@ class Gateway:
 class _Asked:
     """What is found out of a request on its way."""
 
-    __slots__ = ("flow", "told", "warning")
+    __slots__ = ("flow", "is_anonymous", "told", "warning")
 
     def __init__(self) -> None:
         self.told = monitoring.Asked("GET")
         self.warning = ""
+        self.is_anonymous = False
         self.flow: Sequence[responses.Header] = ()
         """Which flow schema it belongs to."""
 

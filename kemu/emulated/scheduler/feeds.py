@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from sys import intern
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.cache import updates
@@ -21,6 +21,9 @@ from kemu.emulated.scheduler.framework.events import Event
 from kemu.emulated.scheduler.queue.queues import GATED, POD_UPDATE, SchedulingQueue
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2, resource_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
+
+if TYPE_CHECKING:
+    from kemu.emulated.scheduler.devices.trackers import Devices
 
 
 class PodFeed:
@@ -302,6 +305,35 @@ def device_feeds(cluster: Cluster, queue: SchedulingQueue) -> dict[str, StorageF
             queue.move(Event.RESOURCE_CLAIM_UPDATE, old, new)
 
     devices.on_claim = claim_changed
+    claim, device_class, device_slice = _device_writes(devices)
+    feed = StorageFeed
+    return {
+        "deviceclasses": feed(queue, device_class, Event.DEVICE_CLASS_ADD, Event.DEVICE_CLASS_UPDATE),
+        "resourceslices": feed(queue, device_slice, Event.RESOURCE_SLICE_ADD, Event.RESOURCE_SLICE_UPDATE),
+        "resourceclaims": feed(queue, claim),
+    }
+
+
+def device_lookups(cluster: Cluster, note: Callable[[], object]) -> dict[str, ObjectFeed]:
+    """The same for who only asks for them; ``note`` is called with every change."""
+
+    def noted(write: Callable[[Any, bool], object]) -> ObjectFeed:
+        def both(obj: KubernetesObject, is_there: bool) -> None:
+            write(obj, is_there)
+            note()
+
+        return ObjectFeed(cluster, both)
+
+    claim, device_class, device_slice = _device_writes(cluster.devices)
+    return {
+        "deviceclasses": noted(device_class),
+        "resourceslices": noted(device_slice),
+        "resourceclaims": noted(claim),
+    }
+
+
+def _device_writes(devices: Devices) -> tuple[Callable[[Any, bool], object], ...]:
+    """What stores or removes claims, classes and slices."""
 
     def claim(obj: resource_v1_pb2.ResourceClaim, is_there: bool) -> None:
         if is_there:
@@ -318,12 +350,7 @@ def device_feeds(cluster: Cluster, queue: SchedulingQueue) -> dict[str, StorageF
     def device_slice(obj: resource_v1_pb2.ResourceSlice, is_there: bool) -> None:
         devices.set_slice(obj, is_there=is_there)
 
-    feed = StorageFeed
-    return {
-        "deviceclasses": feed(queue, device_class, Event.DEVICE_CLASS_ADD, Event.DEVICE_CLASS_UPDATE),
-        "resourceslices": feed(queue, device_slice, Event.RESOURCE_SLICE_ADD, Event.RESOURCE_SLICE_UPDATE),
-        "resourceclaims": feed(queue, claim),
-    }
+    return claim, device_class, device_slice
 
 
 def lookup_feeds(cluster: Cluster) -> dict[str, ObjectFeed]:

@@ -42,6 +42,7 @@ class Form(enum.Enum):
     """A step of an actor's work: see STEPS."""
     PROCESSES = enum.auto()
     """Processes of a run on Ray or patterns of them, ``cell/store``; resolved, a list of names."""
+    TEXT = enum.auto()
     TEXTS = enum.auto()
     """Texts or patterns of them; resolved, a list."""
     COUNT = enum.auto()
@@ -689,6 +690,19 @@ _ALL = (
         ends="devices of {node} are back",
     ),
     Kind(
+        "devicesUnhealthy",
+        "Drivers that report health (`health: true`) say that devices of a node are Unhealthy.",
+        (
+            _NODE_OF_DRIVERS,
+            Parameter("devices", Form.TEXTS, "Their names, or patterns of them; all by default."),
+            Parameter("message", Form.TEXT, "What they say of it."),
+        ),
+        Effects(requests="of the kubelet: the status of the containers that have them says so"),
+        carried_out_by="node",
+        begins="devices of {node} are unhealthy",
+        ends="devices of {node} are healthy again",
+    ),
+    Kind(
         "prepareFails",
         "Drivers of devices on a node fail to prepare claims; the kubelet tries again every 10 s.",
         (
@@ -702,7 +716,7 @@ _ALL = (
     ),
 )
 
-DEVICE_FAULTS = ("lateSlices", "devicesVanish", "prepareFails")
+DEVICE_FAULTS = ("lateSlices", "devicesVanish", "devicesUnhealthy", "prepareFails")
 """Faults of drivers, which need devices."""
 PROCESS_FAULTS = ("kill", "stop")
 """Kinds that concern processes."""

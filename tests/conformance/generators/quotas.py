@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 Json = dict[str, Any]
-FAMILIES = ("quota",)
+FAMILIES = ("quota", "device-quota")
 
 CPU = ("100m", "250m", "500m", "1", "1.5", "0.3333", "2")
 MEMORY = ("64Mi", "100Mi", "128M", "1Gi", "1536Mi", "1024e6", "100000Ki")
@@ -18,6 +18,8 @@ GPU = "example.com/gpu"
 
 def case(family: str, seed: int, number: int) -> Json:
     draw = random.Random(f"{family} {seed} {number}")
+    if family == "device-quota":
+        return {"id": f"{family}-s{seed}-{number:05}", "family": family, **_with_devices(draw)}
     made: Json = {"id": f"quota-s{seed}-{number:05}", "family": "quota"}
     if draw.random() < 0.35:
         made["limitedResources"] = [_limited(draw) for _ in range(draw.choice((1, 1, 2)))]
@@ -309,3 +311,93 @@ def _limit_range(draw: random.Random) -> Json:
                     item.setdefault("maxLimitRequestRatio", {})[resource] = draw.choice(("1", "2", "1500m"))
         items.append(item)
     return {"metadata": {"name": "bounds", "namespace": "ns"}, "spec": {"limits": items}}
+
+
+# Claims of devices --------------------------------------------------------------------------------------------------
+
+_DEVICE_CLASSES = {"gpu": GPU, "nic": "example.com/nic", "plain": ""}
+_IMPLICIT = "deviceclass.resource.kubernetes.io/"
+_OF_DEVICES = (
+    *(f"requests.{name}" for name in _DEVICE_CLASSES.values() if name),
+    *(f"requests.{_IMPLICIT}{name}" for name in _DEVICE_CLASSES),
+    *(f"{name}.deviceclass.resource.k8s.io/devices" for name in _DEVICE_CLASSES),
+    "requests.example.com/other", "count/resourceclaims.resource.k8s.io", "pods",
+)  # fmt: skip
+
+
+def _with_devices(draw: random.Random) -> Json:
+    classes = [
+        {"metadata": {"name": name}, "spec": {"extendedResourceName": resource} if resource else {}}
+        for name, resource in _DEVICE_CLASSES.items()
+        if draw.random() < 0.85
+    ] or [{"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": GPU}}]
+    names = [f"q{index}" for index in range(draw.choice((1, 1, 2)))]
+    steps: list[Json] = []
+    for name in names:
+        some = draw.sample(_OF_DEVICES, draw.choice((1, 2, 3, 5)))
+        hard = {resource: str(draw.choice((0, 1, 2, 3, 4, 6, 40))) for resource in sorted(some)}
+        steps.append({"do": "quota", "object": {"metadata": {"name": name, "namespace": "ns"}, "spec": {"hard": hard}}})
+        steps.append({"do": "sync", "name": name})
+    steps.append({"do": "see"})
+    pods: list[Json] = []
+    claims: list[Json] = []
+    for index in range(draw.randint(4, 14)):
+        steps.append(_device_step(draw, pods, claims, index))
+        steps.append({"do": "see"})
+    steps += [{"do": "sync", "name": name} for name in names]
+    return {"deviceClasses": classes, "steps": steps}
+
+
+def _device_step(draw: random.Random, pods: list[Json], claims: list[Json], index: int) -> Json:
+    kind = draw.random()
+    if kind < 0.3 or not pods:
+        amounts = {
+            draw.choice((*filter(None, _DEVICE_CLASSES.values()), _IMPLICIT + "gpu", _IMPLICIT + "plain")): str(
+                draw.choice((1, 1, 2))
+            )
+            for _ in range(draw.choice((1, 1, 2)))
+        }
+        metadata = {"name": f"p{index}", "namespace": "ns", "uid": f"uid-{index}"}
+        container = {"name": "c", "image": "x", "resources": {"requests": amounts, "limits": amounts}}
+        pods.append({"metadata": metadata, "spec": {"containers": [container]}})
+        return {"do": "create", "resource": "pods", "object": pods[-1]}
+    if kind < 0.75 or not claims:
+        claims.append(_device_claim(draw, pods, index))
+        return {"do": "create", "resource": "resourceclaims", "object": claims[-1]}
+    if kind < 0.85:
+        pod = draw.choice(pods)
+        status: Json = {"phase": draw.choice(("Pending", "Running", "Succeeded"))}
+        if draw.random() < 0.7:
+            named = {"resourceClaimName": draw.choice(claims)["metadata"]["name"], "requestMappings": []}
+            status["extendedResourceClaimStatus"] = named
+        return {"do": "status", "resource": "pods", "object": {**pod, "status": status}}
+    resource, obj = draw.choice((("pods", draw.choice(pods)), ("resourceclaims", draw.choice(claims))))
+    if kind < 0.93:
+        return {"do": "remove", "resource": resource, "name": obj["metadata"]["name"]}
+    return {"do": "update", "resource": resource, "object": obj}
+
+
+def _device_claim(draw: random.Random, pods: list[Json], index: int) -> Json:
+    metadata: Json = {"name": f"c{index}", "namespace": "ns", "uid": f"uid-c{index}"}
+    metadata["creationTimestamp"] = f"2000-01-01T00:00:0{draw.choice((0, 0, 1))}Z"
+    if draw.random() < 0.55:
+        pod = draw.choice(pods)["metadata"]
+        is_special = draw.choice(("true",) * 5 + ("no",))
+        metadata["annotations"] = {"resource.kubernetes.io/extended-resource-claim": is_special}
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": pod["name"], "controller": draw.random() < 0.9}
+        metadata["ownerReferences"] = [owner | {"uid": draw.choice((pod["uid"],) * 6 + ("another",))}]
+    requests: list[Json] = []
+    for number in range(draw.choice((1, 1, 2))):
+        if draw.random() < 0.2:
+            options = [{"name": f"o{place}", **_exact(draw)} for place in range(draw.choice((1, 2, 3)))]
+            requests.append({"name": f"r{number}", "firstAvailable": options})
+        else:
+            requests.append({"name": f"r{number}", "exactly": _exact(draw)})
+    return {"metadata": metadata, "spec": {"devices": {"requests": requests}}}
+
+
+def _exact(draw: random.Random) -> Json:
+    found: Json = {"deviceClassName": draw.choice(list(_DEVICE_CLASSES))}
+    if draw.random() < 0.15:
+        return {**found, "allocationMode": "All"}
+    return {**found, "allocationMode": "ExactCount", "count": draw.choice((1, 1, 2, 3))}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	_ "unsafe" // for go:linkname
 
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +37,7 @@ import (
 	api "k8s.io/kubernetes/pkg/apis/core"
 	"k8s.io/kubernetes/pkg/apis/core/helper/qos"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	_ "k8s.io/kubernetes/pkg/apis/resource/install"
 	"k8s.io/kubernetes/pkg/controller"
 	"k8s.io/kubernetes/pkg/controller/resourcequota"
 	"k8s.io/kubernetes/pkg/quota/v1/install"
@@ -55,6 +58,7 @@ const quotaWrite = 900 * time.Millisecond
 type quotaQuestion struct {
 	LimitedResources []quotaapi.LimitedResource
 	LimitRanges      []*v1.LimitRange
+	DeviceClasses    []*resourceapi.DeviceClass
 	Steps            []quotaStep
 }
 
@@ -95,6 +99,7 @@ var resourcesOfQuotas = map[string]schema.GroupVersionKind{
 	"secrets":                {Version: "v1", Kind: "Secret"},
 	"deployments":            {Group: "apps", Version: "v1", Kind: "Deployment"},
 	"jobs":                   {Group: "batch", Version: "v1", Kind: "Job"},
+	"resourceclaims":         {Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaim"},
 }
 
 func answerQuota(t *testing.T, data json.RawMessage) (any, error) {
@@ -129,6 +134,7 @@ type quotaWorld struct {
 	seen     map[string]*v1.ResourceQuota // as the API server has seen them
 	objects  map[string]map[string]runtime.Object
 	written  map[string]string
+	known    map[string]bool // pods and claims that the API server has seen
 
 	shown      *fake.Clientset
 	client     *fake.Clientset
@@ -138,16 +144,24 @@ type quotaWorld struct {
 	controller *resourcequota.Controller
 	ofQuotas   cache.Indexer
 	filter     resourcequota.UpdateFilter
+	own        informers.SharedInformerFactory
 }
 
 func (w *quotaWorld) play(t *testing.T) error {
 	ctx, cancel := context.WithCancel(t.Context())
 	w.quotas, w.seen = map[string]*v1.ResourceQuota{}, map[string]*v1.ResourceQuota{}
+	w.known = map[string]bool{}
 	w.objects, w.written = map[string]map[string]runtime.Object{}, map[string]string{}
 	w.shown, w.client = fake.NewClientset(), fake.NewClientset()
 	for _, limitRange := range w.asked.LimitRanges {
 		legacyscheme.Scheme.Default(limitRange)
 		if err := w.shown.Tracker().Add(limitRange); err != nil {
+			cancel()
+			return err
+		}
+	}
+	for _, class := range w.asked.DeviceClasses {
+		if err := errors.Join(w.shown.Tracker().Add(class), w.client.Tracker().Add(class.DeepCopy())); err != nil {
 			cancel()
 			return err
 		}
@@ -162,6 +176,18 @@ func (w *quotaWorld) play(t *testing.T) error {
 		return err
 	}
 	factory.Start(ctx.Done())
+	if len(w.asked.DeviceClasses) > 0 {
+		classes := w.own.Resource().V1().DeviceClasses().Informer()
+		ended := make(chan struct{})
+		go func() {
+			classes.Run(ctx.Done())
+			close(ended)
+		}()
+		defer func() {
+			cancel()
+			<-ended
+		}()
+	}
 	synctest.Wait()
 	// Whole seconds, as the time of objects.
 	time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
@@ -169,6 +195,9 @@ func (w *quotaWorld) play(t *testing.T) error {
 		result, err := w.step(ctx, step)
 		if err != nil {
 			return fmt.Errorf("%s: %w", step.Do, err)
+		}
+		if err := w.show(); err != nil {
+			return err
 		}
 		result.Quotas = w.changes()
 		w.results = append(w.results, *result)
@@ -200,6 +229,7 @@ func (w *quotaWorld) wire(ctx context.Context, factory informers.SharedInformerF
 	w.ranger.SetExternalKubeInformerFactory(factory)
 
 	own := informers.NewSharedInformerFactory(w.client, 0)
+	w.own = own
 	lister := func(resource schema.GroupVersionResource) (cache.GenericLister, error) {
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 		for _, object := range w.objects[resource.Resource] {
@@ -283,6 +313,48 @@ func (w *quotaWorld) see() error {
 			return err
 		}
 		w.seen[name] = now.DeepCopy()
+	}
+	synctest.Wait()
+	return nil
+}
+
+// show lets those who count claims see the pods and claims that there are.
+func (w *quotaWorld) show() error {
+	if len(w.asked.DeviceClasses) == 0 {
+		return nil
+	}
+	of := map[string]cache.Indexer{
+		"pods":           w.own.Core().V1().Pods().Informer().GetIndexer(),
+		"resourceclaims": w.own.Resource().V1().ResourceClaims().Informer().GetIndexer(),
+	}
+	for resource, indexer := range of {
+		items := []any{}
+		at := resourcesOfQuotas[resource].GroupVersion().WithResource(resource)
+		there := map[string]bool{}
+		for name, object := range w.objects[resource] {
+			items = append(items, object.DeepCopyObject())
+			there[name] = true
+			err := w.shown.Tracker().Update(at, object.DeepCopyObject(), "ns")
+			if apierrors.IsNotFound(err) {
+				err = w.shown.Tracker().Create(at, object.DeepCopyObject(), "ns")
+			}
+			if err != nil {
+				return err
+			}
+			w.known[resource+"/"+name] = true
+		}
+		for key := range w.known {
+			name, is := strings.CutPrefix(key, resource+"/")
+			if is && !there[name] {
+				delete(w.known, key)
+				if err := w.shown.Tracker().Delete(at, "ns", name); err != nil {
+					return err
+				}
+			}
+		}
+		if err := indexer.Replace(items, ""); err != nil {
+			return err
+		}
 	}
 	synctest.Wait()
 	return nil

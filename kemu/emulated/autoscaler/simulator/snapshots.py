@@ -11,23 +11,24 @@ runs. Mirrors
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from kemu.emulated.autoscaler.simulator.devices import Simulated
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
-from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.scheduler.cycle.decisions import Decider
 from kemu.emulated.scheduler.cycle.filtering import Filtering
 from kemu.emulated.scheduler.cycle.profiles import Profile
 from kemu.emulated.scheduler.framework.interfaces import Handle
 from kemu.emulated.scheduler.plugins import in_tree
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
 from kemu.runtime.env import Random
 
 Acceptable = Callable[[str], bool]
 """Whether a node will do, by its name."""
+DEVICES_PLUGIN = "DynamicResources"
 SPREAD_REASON = "node(s) didn't match pod topology spread constraints"
 
 
@@ -50,6 +51,7 @@ class Snapshot:
         self._last = -1
         """The row of the last match: the next search begins behind it (``lastIndexOrderMapping``)."""
         self._numbers = itertools.count()
+        self.devices = None if cluster.devices is None else Simulated(cluster.devices)
 
     # --- forks -------------------------------------------------------------------------------------------------------
 
@@ -84,13 +86,20 @@ class Snapshot:
         """The objects."""
         return [info.pod for info in self.cluster.nodes[name].pods.values()]
 
-    def add_node(self, node: core_v1_pb2.Node, pods: Iterable[core_v1_pb2.Pod] = ()) -> None:
-        """A node that does not exist, with copies of the pods (``SanitizedNodeInfo``)."""
+    def add_node(
+        self,
+        node: core_v1_pb2.Node,
+        pods: Iterable[core_v1_pb2.Pod] = (),
+        slices: Sequence[resource_v1_pb2.ResourceSlice] = (),
+    ) -> None:
+        """A node that does not exist, with copies of the pods and of the slices (``SanitizedNodeInfo``)."""
         name = node.metadata.name
         if self.node(name) is not None:
             raise ValueError(f"node {name} is there already")
         self.cluster.set_node(node)
         self._undoable(lambda: self.cluster.remove_node(name))
+        if self.devices is not None and slices:
+            self._undoable(self.devices.add_slices(name, slices))
         for pod in pods:
             copy = core_v1_pb2.Pod()
             copy.CopyFrom(pod)
@@ -105,6 +114,8 @@ class Snapshot:
         node = self.cluster.nodes[name].node
         self.cluster.remove_node(name)
         self._undoable(lambda: self.cluster.set_node(node))
+        if self.devices is not None:
+            self._undoable(self.devices.drop_slices(name))
 
     def change_node(self, node: core_v1_pb2.Node) -> None:
         """Another state of a node that is there."""
@@ -127,17 +138,28 @@ class Snapshot:
         node = info.node_name
         self.cluster.remove_pod(uid)
         self._undoable(lambda: self.cluster.add_pod(info, node))
+        if self.devices is not None and info.pod.spec.resourceClaims:
+            self._undoable(self.devices.unreserve(info.pod))
 
     def schedule(self, pod: core_v1_pb2.Pod, node: str) -> Rejection | None:
         """Place it there if it fits (``SchedulePod``)."""
-        rejection = self.check(pod, node)
+        filtering = self._filter(pod)
+        rejection = self._rejection(filtering, node)
         if rejection is None:
-            self.place(pod, node)
+            self._settle(pod, node, filtering)
         return rejection
+
+    def _settle(self, pod: core_v1_pb2.Pod, node: str, filtering: Filtering) -> None:
+        """Place it where the filters let it."""
+        if self.devices is not None and pod.spec.resourceClaims:
+            self._undoable(self.devices.reserve(filtering.cycle.data[DEVICES_PLUGIN], node))
+        self.place(pod, node)
 
     def check(self, pod: core_v1_pb2.Pod, node: str) -> Rejection | None:
         """Whether a pod fits on one node (``CheckPredicates``)."""
-        filtering, _info = self._filter(pod)
+        return self._rejection(self._filter(pod), node)
+
+    def _rejection(self, filtering: Filtering, node: str) -> Rejection | None:
         if filtering.rejection is not None:
             return Rejection(filtering.rejection.plugin, filtering.rejection.reasons)
         row = self.cluster.nodes[node].row
@@ -152,7 +174,7 @@ class Snapshot:
 
         Returns the node; "": there is none. Cordoned nodes are never tried.
         """
-        filtering, _info = self._filter(pod)
+        filtering = self._filter(pod)
         if filtering.rejection is not None:
             return ""
         rows, count = self.cluster.rows, filtering.nodes
@@ -161,11 +183,10 @@ class Snapshot:
             node = rows[row]
             if not node.unschedulable and (acceptable is None or acceptable(node.name)):
                 self._last = row
-                self.place(pod, node.name)
+                self._settle(pod, node.name, filtering)
                 return str(node.name)
         return ""
 
-    def _filter(self, pod: core_v1_pb2.Pod) -> tuple[Filtering, PodInfo]:
+    def _filter(self, pod: core_v1_pb2.Pod) -> Filtering:
         self.cluster.settle()
-        info = self.cluster.pending(pod)
-        return self._decider.filter(info), info
+        return self._decider.filter(self.cluster.pending(pod))

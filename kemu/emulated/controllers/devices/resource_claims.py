@@ -190,11 +190,15 @@ class ResourceClaimController(controllers.Controller):
             if name:
                 made[entry.name] = name
         if made:
-            statuses = [{"name": entry, "resourceClaimName": name} for entry, name in made.items()]
-            patch = {"apiVersion": "v1", "kind": "Pod", "status": {"resourceClaimStatuses": statuses}}
-            await self.client.apply("pods", pod.metadata.name, pod.metadata.namespace, patch, MANAGER, "status")
+            await self.state(pod, made)
         if pod.spec.nodeName:
             await self._reserve(pod)
+
+    async def state(self, pod: core_v1_pb2.Pod, made: Mapping[str, str]) -> None:
+        """Write the names of its generated claims, by entry, to the status of a pod."""
+        statuses = [{"name": entry, "resourceClaimName": name} for entry, name in made.items()]
+        patch = {"apiVersion": "v1", "kind": "Pod", "status": {"resourceClaimStatuses": statuses}}
+        await self.client.apply("pods", pod.metadata.name, pod.metadata.namespace, patch, MANAGER, "status")
 
     async def _reserve(self, pod: core_v1_pb2.Pod) -> None:
         """For a pod that is bound and whose claims are allocated, but not for it."""

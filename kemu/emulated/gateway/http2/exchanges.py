@@ -30,6 +30,10 @@ class Malformed(Exception):
     """What came is no request (section 8.1.1 of RFC 9113)."""
 
 
+CLOSE = (b"connection", b"close")
+"""A header that HTTP/2 does not have: the connection takes no more requests."""
+
+
 def scope_of(headers: Sequence[Header]) -> MutableMapping[str, Any]:
     """What a request says of itself. Raises :class:`Malformed`."""
     pseudo: dict[bytes, bytes] = {}
@@ -78,6 +82,7 @@ class Connection(Protocol):
     def send_end(self, stream: int) -> None: ...
     def completed(self, exchange: Exchange) -> None: ...
     def reset(self, exchange: Exchange) -> None: ...
+    def shutdown(self) -> None: ...
 
 
 class Exchange:
@@ -85,7 +90,7 @@ class Exchange:
 
     __slots__ = (
         "_connection", "_ended", "_is_head", "_pieces", "_told", "_unread", "_waiter", "begun_at", "complete",
-        "disconnected", "started", "stream", "writable",
+        "disconnected", "is_last", "started", "stream", "writable",
     )  # fmt: skip
 
     def __init__(self, connection: Connection, stream: int, begun_at: float) -> None:
@@ -103,6 +108,8 @@ class Exchange:
         self._is_head = False
         self.started = False
         self.complete = False
+        self.is_last = False
+        """The connection takes no more requests."""
         self.disconnected = False
         """The client wants no answer, or gets none."""
 
@@ -179,7 +186,11 @@ class Exchange:
         if self.disconnected:
             return
         if message["type"] == "http.response.start":
-            connection.send_head(self.stream, _headers(message))
+            headers = _headers(message)
+            if CLOSE in headers:
+                self.is_last = True
+                headers.remove(CLOSE)
+            connection.send_head(self.stream, headers)
             self.started = True
             return
         body: bytes = b"" if self._is_head else message.get("body", b"")
@@ -211,6 +222,8 @@ class Exchange:
     def _complete(self) -> None:
         self.complete = True
         self._connection.completed(self)
+        if self.is_last:
+            self._connection.shutdown()
         self._wake()
 
     def reset(self, abruptly: bool) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ from kemu.runtime.runlog.events import SlicePublished
 
 MOST_IN_SLICE, MOST_WITH_TAINTS, MOST_COUNTERS = 128, 64, 8
 """``ResourceSliceMaxDevices``, ``ResourceSliceMaxDevicesWithAdvancedFeatures`` and ``ResourceSliceMaxCounterSets``."""
-LATE, VANISH, FAIL = "lateSlices", "devicesVanish", "prepareFails"
+LATE, VANISH, UNHEALTHY, FAIL = "lateSlices", "devicesVanish", "devicesUnhealthy", "prepareFails"
 """Faults that drivers carry out."""
 
 
@@ -66,6 +66,7 @@ class Driver:
         self.publish = distributions.parse(first.publish)
         self.prepare = distributions.parse(first.prepare)
         self.unprepare = distributions.parse(first.unprepare)
+        self.reports_health = any(group.health for group in groups)
 
 
 class Drivers:
@@ -76,18 +77,18 @@ class Drivers:
         self._env = env
         self._client = client
         self._node = node
-        groups: dict[str, list[Devices]] = {}
-        for one in stated:
-            group = restored(Devices, one)
-            groups.setdefault(group.driver, []).append(group)
-        self.by_name = {name: Driver(name, node, found) for name, found in groups.items()}
+        self.by_name = drivers_of(node, stated)
         self._owner: core_v1_pb2.Node | None = None
         self._late: dict[str, Assignment] = {}
         self._vanished: dict[str, Assignment] = {}
         self._failing: dict[str, Assignment] = {}
+        self._unhealthy: dict[str, Assignment] = {}
+        self.on_health: Callable[[], object] = lambda: None
+        """Called when the health of a device has changed."""
         self._turn = asyncio.Lock()
         env.on_fault(LATE, lambda fault: self._begin(self._late, fault))
         env.on_fault(VANISH, self._vanish)
+        env.on_fault(UNHEALTHY, self._fall_ill)
         env.on_fault(FAIL, lambda fault: self._begin(self._failing, fault))
 
     async def start(self, node: core_v1_pb2.Node) -> None:
@@ -117,15 +118,7 @@ class Drivers:
 
     async def _publish_pool(self, driver: Driver, pool: Pool) -> None:
         devices = [device for device in pool.devices if not self._has_vanished(device.name)]
-        is_advanced = any(device.taints or device.consumesCounters for device in devices)
-        limit = MOST_WITH_TAINTS if is_advanced else MOST_IN_SLICE
-        parts = [
-            *(
-                _Part(counters=pool.counters[at : at + MOST_COUNTERS])
-                for at in range(0, len(pool.counters), MOST_COUNTERS)
-            ),
-            *(_Part(devices=devices[at : at + limit]) for at in range(0, len(devices), limit)),
-        ]
+        parts = _parts(devices, pool.counters)
         pool.generation += 1
         old, pool.published = pool.published, []
         for index, part in enumerate(parts):
@@ -138,17 +131,12 @@ class Drivers:
         self._env.log(event)
 
     def _slice(self, driver: Driver, of: Pool, index: int, part: _Part, count: int) -> ResourceSlice:
-        found = ResourceSlice()
+        found = _slice(driver.name, self._node, of, part, count)
         assert self._owner is not None
         found.metadata.generateName = f"{index:0{len(f'{count - 1:x}')}x}-{driver.name}-{self._node}-"
         reference = meta.owner_reference(self._owner, "v1", "Node")
         reference.ClearField("blockOwnerDeletion")
         found.metadata.ownerReferences.append(reference)
-        found.spec.driver, found.spec.nodeName = driver.name, self._node
-        pool = found.spec.pool
-        pool.name, pool.generation, pool.resourceSliceCount = of.name, of.generation, count
-        found.spec.devices.extend(part.devices)
-        found.spec.sharedCounters.extend(part.counters)
         return found
 
     async def _write(self, wanted: ResourceSlice, known: ResourceSlice | None) -> ResourceSlice:
@@ -208,16 +196,80 @@ class Drivers:
         return end
 
     def _has_vanished(self, device: str) -> bool:
-        return any(
-            fnmatch.fnmatchcase(device, pattern)
-            for fault in self._vanished.values()
-            for pattern in fault.parameters.get("devices") or ["*"]
-        )
+        return any(_names(fault, device) for fault in self._vanished.values())
+
+    def _fall_ill(self, fault: Assignment) -> End:
+        self._unhealthy[fault.id] = fault
+        fault.hit("")
+        self.on_health()
+
+        def end() -> None:
+            del self._unhealthy[fault.id]
+            self.on_health()
+
+        return end
+
+    def health(self, driver: str, device: str) -> tuple[str, str]:
+        """``Healthy``, ``Unhealthy`` or ``Unknown``, and what the driver says of it."""
+        known = self.by_name.get(driver)
+        if known is None or not known.reports_health:
+            return "Unknown", ""
+        for fault in self._unhealthy.values():
+            if _names(fault, device):
+                return "Unhealthy", fault.parameters.get("message") or ""
+        return "Healthy", ""
 
     def _changed(self) -> None:
         for driver in self.by_name.values():
             if any(pool.generation for pool in driver.pools):
                 self._env.spawn(self._publish(driver), f"slices of {driver.name}")
+
+
+def _names(fault: Assignment, device: str) -> bool:
+    return any(fnmatch.fnmatchcase(device, pattern) for pattern in fault.parameters.get("devices") or ["*"])
+
+
+def _parts(devices: Sequence[Device], counters: Sequence[CounterSet]) -> list[_Part]:
+    """Of a pool, as many in a slice as the API allows."""
+    is_advanced = any(device.taints or device.consumesCounters for device in devices)
+    limit = MOST_WITH_TAINTS if is_advanced else MOST_IN_SLICE
+    return [
+        *(_Part(counters=counters[at : at + MOST_COUNTERS]) for at in range(0, len(counters), MOST_COUNTERS)),
+        *(_Part(devices=devices[at : at + limit]) for at in range(0, len(devices), limit)),
+    ]
+
+
+def _slice(driver: str, node: str, of: Pool, part: _Part, count: int) -> ResourceSlice:
+    """Without a name."""
+    found = ResourceSlice()
+    found.spec.driver, found.spec.nodeName = driver, node
+    pool = found.spec.pool
+    pool.name, pool.generation, pool.resourceSliceCount = of.name, of.generation, count
+    found.spec.devices.extend(part.devices)
+    found.spec.sharedCounters.extend(part.counters)
+    return found
+
+
+def slices_of(node: str, stated: Sequence[Mapping[str, Any]]) -> list[ResourceSlice]:
+    """What the drivers of a node will publish, with names of their own. ``stated``: :class:`Devices` as plain data."""
+    found = []
+    for driver in drivers_of(node, stated).values():
+        for pool in driver.pools:
+            parts = _parts(pool.devices, pool.counters)
+            for index, part in enumerate(parts):
+                one = _slice(driver.name, node, pool, part, len(parts))
+                one.metadata.name = f"{driver.name}-{pool.name}-{index}"
+                found.append(one)
+    return found
+
+
+def drivers_of(node: str, stated: Sequence[Mapping[str, Any]]) -> dict[str, Driver]:
+    """By name. ``stated``: :class:`Devices` as plain data."""
+    groups: dict[str, list[Devices]] = {}
+    for one in stated:
+        group = restored(Devices, one)
+        groups.setdefault(group.driver, []).append(group)
+    return {name: Driver(name, node, found) for name, found in groups.items()}
 
 
 def devices_of(group: Devices) -> list[Device]:

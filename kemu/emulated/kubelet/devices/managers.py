@@ -55,6 +55,9 @@ class DeviceManager:
         """Preparations that are under way, by the UID of the pod."""
         self._leaving: dict[str, None] = {}
         self._reconciles = False
+        drivers.on_health = lambda: self.on_health()
+        self.on_health: Callable[[], object] = lambda: None
+        """Called when the status of pods may have to tell another health of their devices."""
         if self.claims.by_key:
             self._watch()
 
@@ -154,6 +157,40 @@ class DeviceManager:
     def _save(self) -> None:
         if why := self.claims.save():
             raise _Wrong(why)
+
+    # --- health ------------------------------------------------------------------------------------------------------
+
+    def describe(self, pod: core_v1_pb2.Pod, status: core_v1_pb2.PodStatus) -> None:
+        """The devices of each container, and their health (``UpdateAllocatedResourcesStatus``)."""
+        entries = {entry.name: entry for entry in pod.spec.resourceClaims}
+        wanted = {one.name: one.resources.claims for one in pod.spec.containers if one.resources.claims}
+        for found in status.containerStatuses:
+            for one in wanted.get(found.name, ()):
+                try:
+                    name = claims.name_of(pod, entries[one.name])[0]
+                except claims.NotMade:
+                    continue
+                state = self.claims.by_key.get(f"{pod.metadata.namespace}/{name}")
+                devices = {} if state is None or not state.prepared else self._devices_for(state, one.request)
+                if devices:
+                    called = f"claim:{one.name}/{one.request}" if one.request else f"claim:{one.name}"
+                    resources = found.allocatedResourcesStatus.add(name=called).resources
+                    for place, (health, message) in devices.items():
+                        resources.add(resourceID=place, health=health, **({"message": message} if message else {}))
+
+    def _devices_for(self, state: ClaimState, request: str) -> dict[str, tuple[str, str]]:
+        """Health, and what there is to say of it, by ``driver/pool/device``; of one request, or of all."""
+        wanted = request.partition("/")[0]
+        return {
+            f"{driver}/{pool}/{device}": self._drivers.health(driver, device)
+            for name in state.drivers
+            for driver, pool, device, of in state.devices
+            if driver == name and (not wanted or of.partition("/")[0] == wanted)
+        }
+
+    def users(self) -> list[str]:
+        """UIDs of the pods that have prepared claims."""
+        return list(dict.fromkeys(uid for one in self.claims.by_key.values() if one.prepared for uid in one.pods))
 
     # --- unpreparing -------------------------------------------------------------------------------------------------
 

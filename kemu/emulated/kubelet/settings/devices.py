@@ -42,6 +42,13 @@ class Devices:
     prepare: Any = setting(TIME, "How long it takes to prepare a claim; {default} by default.", "100ms")
     unprepare: Any = setting(TIME, "How long it takes to take that back; {default} by default.", "100ms")
 
+    health: bool = setting(
+        Switch(),
+        "Whether the driver reports the health of its devices, Healthy or, during the fault devicesUnhealthy, "
+        "Unhealthy; otherwise the status of containers says Unknown.",
+        False,
+    )
+
     def complaints(self) -> Iterator[Complaint]:
         if self.count is None and not self.devices:
             yield Complaint((), "count is missing", "or list the devices")

@@ -103,7 +103,9 @@ class PodWorkers:
         self.probers = probers.Probers(env, self, up_since_ns or -1, recorder, programs)
         self._recorder = recorder
         self.volumes = volumes
-        self.devices = devices
+        self.devices = self.reports.devices = devices
+        if devices is not None:
+            devices.on_health = self._health_changed
         self.pressures = pressures(self) if pressures is not None else None
 
     # --- news --------------------------------------------------------------------------------------------------------
@@ -240,6 +242,13 @@ class PodWorkers:
             self._starts.resume(worker)
         elif worker.state == ACTIVE:
             devices.prepare(worker, lambda: self._starts.resume(worker))
+
+    def _health_changed(self) -> None:
+        """Of devices."""
+        assert self.devices is not None
+        for uid in self.devices.users():
+            if uid in self.by_uid:
+                self.reports.report(self.by_uid[uid])
 
     # --- verdicts, from the arrivals ---------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from kemu import errors
 from kemu.emulated.client import clients
+from kemu.emulated.kubelet.devices.managers import DeviceManager
 from kemu.emulated.kubelet.pods import containers, sandboxes, statuses, workers
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
@@ -51,6 +52,7 @@ class StatusManager:
         "_phase_ns",
         "_sandboxes",
         "_timer",
+        "devices",
     )
 
     def __init__(
@@ -75,6 +77,8 @@ class StatusManager:
         """The phase of the syncs within their period; drawn when the first one matters."""
         self._timer: Timer | None = None
         self._sandboxes = boxes
+        self.devices: DeviceManager | None = None
+        """Whose devices the status of containers tells."""
 
     def forget(self, worker: workers.Worker) -> None:
         """Its object is gone."""
@@ -236,6 +240,8 @@ class StatusManager:
             statuses.write_ephemeral(status, worker.pod, worker.ephemeral, epoch_ns)
         if worker.resize is not None:
             statuses.resize(status, worker.resize, now_unix_ns)
+        if self.devices is not None and not is_starting and len(worker.pod.spec.resourceClaims):
+            self.devices.describe(worker.pod, status)
         if known.status.phase in pod_phases.TERMINAL:
             # It does not go back once it is declared.
             status.phase = known.status.phase

@@ -9,6 +9,7 @@ from kemu.emulated.objects.amounts import resource_lists
 from kemu.emulated.objects.amounts.quantities import Quantity
 from kemu.emulated.objects.quotas.scopes import Selector
 from kemu.emulated.objects.resources import Resource
+from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
 CREATE, UPDATE = "CREATE", "UPDATE"
@@ -27,6 +28,21 @@ def count_name(resource: Resource) -> str:
     return f"count/{resource.qualified}"
 
 
+class Surroundings:
+    """What quotas read beside the objects that they count. This one is empty."""
+
+    def classes(self) -> Mapping[str, str]:
+        """The DeviceClasses, and the extended resource that each stands behind, or none."""
+        return {}
+
+    def pod(self, namespace: str, name: str) -> core_v1_pb2.Pod | None:
+        return None
+
+    def claims(self, namespace: str) -> Iterable[resource_v1_pb2.ResourceClaim]:
+        return ()
+
+
+NOTHING = Surroundings()
 K = TypeVar("K", bound=KubernetesObject)
 
 
@@ -42,6 +58,10 @@ class Evaluator(Generic[K]):
         names = [count_name(resource), *([ALIASES[resource.plural]] if resource.plural in ALIASES else ())]
         self._names = frozenset(names)
         self._counts = dict.fromkeys(sorted(names), resource_lists.ONE)
+
+    def within(self, around: Surroundings) -> Evaluator[K]:
+        """The same where other objects matter for what an object counts for."""
+        return self
 
     def handles(self, operation: str, subresource: str, new: K, old: K | None) -> bool:
         """Whether the request may change what counts."""

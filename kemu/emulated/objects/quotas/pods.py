@@ -36,7 +36,7 @@ class PodEvaluator(evaluators.Evaluator[core_v1_pb2.Pod]):
         return operation == CREATE or old is None or scopes.is_terminating(new) != scopes.is_terminating(old)
 
     def counts(self, name: str) -> bool:
-        return name in _COUNTED or name.startswith((_HUGE_PAGES, REQUESTS + _HUGE_PAGES)) or _is_extended_request(name)
+        return name in _COUNTED or name.startswith((_HUGE_PAGES, REQUESTS + _HUGE_PAGES)) or is_extended_request(name)
 
     def in_scope(self, selector: Selector, obj: core_v1_pb2.Pod) -> bool:
         return scopes.matches_pod(selector, obj)
@@ -57,24 +57,7 @@ class PodEvaluator(evaluators.Evaluator[core_v1_pb2.Pod]):
         return "must specify " + "; ".join(f"{name} for: {','.join(sorted(lacking[name]))}" for name in lacking)
 
     def usage(self, obj: core_v1_pb2.Pod, now_unix_ns: int) -> Mapping[str, Quantity]:
-        """``PodUsageFunc``: a pod that has ended, or should have, counts only as an object."""
-        counted = {"count/pods": resource_lists.ONE}
-        if not is_charged(obj, now_unix_ns):
-            return counted
-        counted["pods"] = resource_lists.ONE
-        wanted = pod_totals.charged(obj, pod_totals.REQUESTS)
-        limits = pod_totals.charged(obj, pod_totals.LIMITS)
-        for name in _COMPUTE:
-            if name in wanted:
-                counted[name] = counted[REQUESTS + name] = wanted[name]
-            if name in limits:
-                counted[f"limits.{name}"] = limits[name]
-        for name, quantity in wanted.items():
-            if name.startswith(_HUGE_PAGES):
-                counted[name] = counted[REQUESTS + name] = quantity
-            if requests.is_extended(name) or name.startswith(DEVICE_CLASS):
-                counted[REQUESTS + name] = quantity
-        return counted
+        return usage_of(obj, now_unix_ns)
 
     def frees(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod, now_unix_ns: int) -> bool:
         if _resources_of_containers(old, new):
@@ -82,6 +65,27 @@ class PodEvaluator(evaluators.Evaluator[core_v1_pb2.Pod]):
         if scopes.is_terminating(old) != scopes.is_terminating(new):
             return True
         return is_charged(old, now_unix_ns) and not is_charged(new, now_unix_ns)
+
+
+def usage_of(pod: core_v1_pb2.Pod, now_unix_ns: int) -> Mapping[str, Quantity]:
+    """``PodUsageFunc``: a pod that has ended, or should have, counts only as an object."""
+    counted = {"count/pods": resource_lists.ONE}
+    if not is_charged(pod, now_unix_ns):
+        return counted
+    counted["pods"] = resource_lists.ONE
+    wanted = pod_totals.charged(pod, pod_totals.REQUESTS)
+    limits = pod_totals.charged(pod, pod_totals.LIMITS)
+    for name in _COMPUTE:
+        if name in wanted:
+            counted[name] = counted[REQUESTS + name] = wanted[name]
+        if name in limits:
+            counted[f"limits.{name}"] = limits[name]
+    for name, quantity in wanted.items():
+        if name.startswith(_HUGE_PAGES):
+            counted[name] = counted[REQUESTS + name] = quantity
+        if requests.is_extended(name) or name.startswith(DEVICE_CLASS):
+            counted[REQUESTS + name] = quantity
+    return counted
 
 
 def is_charged(pod: core_v1_pb2.Pod, now_unix_ns: int) -> bool:
@@ -96,7 +100,7 @@ def is_charged(pod: core_v1_pb2.Pod, now_unix_ns: int) -> bool:
     return True
 
 
-def _is_extended_request(name: str) -> bool:
+def is_extended_request(name: str) -> bool:
     """``isExtendedResourceNameForQuota``."""
     return name.startswith(REQUESTS) and (not requests.is_native(name) or name.startswith(REQUESTS + DEVICE_CLASS))
 

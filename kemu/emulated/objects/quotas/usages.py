@@ -7,19 +7,27 @@ from typing import Any
 
 from kemu.emulated.objects.amounts import quantities, resource_lists
 from kemu.emulated.objects.amounts.quantities import Quantity
-from kemu.emulated.objects.quotas import registry
+from kemu.emulated.objects.quotas import evaluators, registry
+from kemu.emulated.objects.quotas.evaluators import Surroundings
 from kemu.emulated.objects.quotas.quotas import Quota
 
 Objects = Callable[[str], Iterable[Any]]
 """By plural, the objects of a namespace."""
 
 
-def calculate(quota: Quota, objects: Objects, now_unix_ns: int, custom: Collection[str] = ()) -> dict[str, Quantity]:
+def calculate(
+    quota: Quota,
+    objects: Objects,
+    now_unix_ns: int,
+    custom: Collection[str] = (),
+    around: Surroundings = evaluators.NOTHING,
+) -> dict[str, Quantity]:
     """What is used of each resource in ``spec.hard`` that anybody counts. ``custom``: the custom kinds that there
     are."""
     used: dict[str, Quantity] = {}
     of_custom = [(plural, registry.of_custom(plural)) for plural in custom]
     for plural, evaluator in (*registry.EVALUATORS.items(), *of_custom):
+        evaluator = evaluator.within(around)
         names = evaluator.counted(quota.wanted)
         if not names:
             continue

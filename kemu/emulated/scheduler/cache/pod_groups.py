@@ -32,6 +32,8 @@ class GroupState:
         self.assumed: dict[str, str] = {}
         """The node of each."""
         self.assigned: dict[str, None] = {}
+        self.pending: set[str] = set()
+        """Of an attempt: UIDs of the claims of devices that it has allocated, which later members may share."""
 
     def copy(self) -> GroupState:
         found = GroupState()

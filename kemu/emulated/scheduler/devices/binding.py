@@ -111,7 +111,7 @@ class Binder:
                 else:
                     self._devices.assume(written)
             if allocation is not None:
-                self._devices.in_flight.pop(in_flight, None)
+                self._devices.release(in_flight, force=written is not None and not is_special)
         if is_special:
             await self._tell_pod(state, claim, node)
         return claim

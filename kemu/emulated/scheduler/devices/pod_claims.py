@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from kemu.emulated.cel.numbers import quoted
@@ -76,7 +76,7 @@ class PodClaims:
 
     __slots__ = (
         "_allocator", "_amounts", "_devices", "_selectors", "_statuses", "_verdicts", "allocations", "by_node",
-        "claims", "in_memory_uid", "of_user", "pod", "unavailable",
+        "claims", "in_memory_uid", "of_user", "pod", "shared", "unavailable",
     )  # fmt: skip
 
     def __init__(self, pod: core_v1_pb2.Pod, devices: Devices, of_user: list[Claim], special: Claim | None) -> None:
@@ -94,6 +94,8 @@ class PodClaims:
         """Allocated claims, by place, that cannot be used on some node, or are not ready."""
         self.allocations: dict[int, resource_v1_pb2.AllocationResult] = {}
         """What Reserve allocated, by the place of the claim."""
+        self.shared: dict[int, resource_v1_pb2.AllocationResult] = {}
+        """Allocations in flight, by the place of the claim, that an earlier member of the pod's group waits for."""
         self._verdicts: dict[str, int] = {}
         self._statuses: list[Status] = []
 
@@ -108,8 +110,9 @@ class PodClaims:
 
     # PreFilter ------------------------------------------------------------------------------------------------------
 
-    def prepare(self, amounts: dict[str, int]) -> Status | None:
-        """``amounts``: the pod's requests of resources that devices may stand behind. A status rejects the pod."""
+    def prepare(self, amounts: dict[str, int], pending: Collection[str] = ()) -> Status | None:
+        """``amounts``: the pod's requests of resources that devices may stand behind; ``pending``: UIDs of claims that
+        the present attempt at its group has allocated. A status rejects the pod."""
         self._amounts = amounts
         devices = self._devices
         allocates = False
@@ -120,6 +123,10 @@ class PodClaims:
                 continue
             allocates = True
             key = f"{claim.metadata.namespace}/{claim.metadata.name}"
+            if claim.metadata.uid in devices.in_flight and claim.metadata.uid in pending:
+                # On whichever node: its selector is not asked.
+                self.shared[place] = devices.in_flight[claim.metadata.uid].status.allocation
+                continue
             if claim.metadata.uid in devices.in_flight:
                 return unresolvable(f"resource claim {key} is in the process of being allocated")
             if place < self.of_user:
@@ -182,7 +189,9 @@ class PodClaims:
         if self._allocator is not None:
             last = self.of_user
             wanted = [
-                special if place == last and special is not None else claim for place, claim in self.unallocated()
+                special if place == last and special is not None else claim
+                for place, claim in self.unallocated()
+                if place not in self.shared
             ]
             try:
                 found = self._allocator.allocate(node, wanted)
@@ -237,13 +246,15 @@ class PodClaims:
         found = self.by_node.get(node)
         if found is None:
             return 0
-        plans = iter(found.plans)
+        made = [{one.request.full_name for one in plan.devices} for plan in found.plans]
+        made += [{one.request for one in shared.devices.results} for shared in self.shared.values()]
+        left = iter(made)
         score = 0
         for claim in self.claims:
             if claim.status.HasField("allocation"):
                 names = {one.request for one in claim.status.allocation.devices.results}
             else:
-                names = {one.request.full_name for one in next(plans).devices}
+                names = next(left)
             for request in claim.spec.devices.requests:
                 for place, one in enumerate(request.firstAvailable):
                     if f"{request.name}/{one.name}" in names:
@@ -256,18 +267,21 @@ class PodClaims:
         if not wanted:
             return None
         found = self.by_node.get(node)
-        if found is None or not found.plans:
+        if found is None or not (found.plans or self.shared):
             if all(place >= self.of_user for place, _claim in wanted):
                 return None  # the node's device plugins offer it all
             return Status(ERROR, ("claim allocation not found for node",))
-        for (place, claim), plan in zip(wanted, found.plans, strict=True):
-            allocation = self.allocations[place] = results.allocation(plan, node, share_id)
+        made = [results.allocation(plan, node, share_id) for plan in found.plans]
+        # As in Kubernetes: behind the new ones, whichever claims they are of.
+        made += self.shared.values()
+        for (place, claim), allocation in zip(wanted, made, strict=True):
+            self.allocations[place] = allocation
             pending = Claim()
             pending.CopyFrom(found.special if place >= self.of_user and found.special is not None else claim)
             if FINALIZER not in pending.metadata.finalizers:
                 pending.metadata.finalizers.append(FINALIZER)
             pending.status.allocation.CopyFrom(allocation)
-            self._devices.in_flight[claim.metadata.uid] = pending
+            self._devices.signal(claim.metadata.uid, pending)
         return None
 
 

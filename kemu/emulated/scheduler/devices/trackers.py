@@ -6,7 +6,7 @@ that a pod's Reserve has made and its PreBind has not written yet.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
@@ -40,6 +40,8 @@ class Devices:
         """Counts changes of ``by_resource``."""
         self.in_flight: dict[str, Claim] = {}
         """Claims with allocations that are not written yet, by UID."""
+        self._sharers: dict[str, int] = {}
+        """By UID of a claim in flight: how many pods wait for its allocation, where several do."""
         self._allocated = AllocatedState()
         self.on_claim: Callable[[Claim | None, Claim | None], object] = lambda old, new: None
         """Called when a claim changed, before and after it, in whatever way."""
@@ -92,6 +94,22 @@ class Devices:
         if old is not None or new is not None:
             self.on_claim(old, new)
 
+    def signal(self, uid: str, claim: Claim) -> None:
+        """A pod waits for this allocation; or shares the one that is in flight (``SignalClaimPendingAllocation``)."""
+        if uid in self.in_flight:
+            self._sharers[uid] = self._sharers.get(uid, 1) + 1
+        else:
+            self.in_flight[uid] = claim
+
+    def release(self, uid: str, *, force: bool = False) -> bool:
+        """A pod waits no longer, or none needs to. Returns whether the claim is no longer in flight
+        (``MaybeRemoveClaimPendingAllocation``)."""
+        left = self._sharers.pop(uid, 1) - 1
+        if left and not force:
+            self._sharers[uid] = left
+            return False
+        return self.in_flight.pop(uid, None) is not None
+
     def _count(self, old: Claim | None, new: Claim | None) -> None:
         """Devices are allocated, or free again."""
         had = old is not None and old.status.HasField("allocation")
@@ -118,6 +136,19 @@ class Devices:
             self.slices[name] = Slice(message)
         else:
             self.slices.pop(name, None)
+        self._is_sorted = False
+
+    def slices_of(self, node: str) -> list[Slice]:
+        """Those of this node alone."""
+        return [one for one in self.slices.values() if one.where.name == node]
+
+    def add_slices(self, slices: Iterable[Slice]) -> None:
+        self.slices.update((one.name, one) for one in slices)
+        self._is_sorted = False
+
+    def drop_slices(self, slices: Iterable[Slice]) -> None:
+        for one in slices:
+            self.slices.pop(one.name, None)
         self._is_sorted = False
 
     def pools_of(self, node: NodeInfo) -> list[Pool]:

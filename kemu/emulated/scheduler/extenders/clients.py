@@ -25,7 +25,7 @@ from kemu.emulated.scheduler.cycle.filtering import Filtering
 from kemu.emulated.scheduler.cycle.profiles import EXTENDER
 from kemu.emulated.scheduler.framework import results
 from kemu.emulated.scheduler.framework.interfaces import MAX_SCORE, SKIP, PostFilterPlugin, Skip
-from kemu.emulated.scheduler.framework.results import PostFilterResult
+from kemu.emulated.scheduler.framework.results import Candidate, PostFilterResult
 from kemu.emulated.scheduler.framework.statuses import ERROR, UNRESOLVABLE, UNSCHEDULABLE, Status
 from kemu.emulated.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.errors import KemuError
@@ -211,15 +211,17 @@ class Extenders:
 
     def __init__(self, env: Env, cluster: Cluster, configurations: Sequence[ExtenderConfiguration]) -> None:
         self._cluster = cluster
-        self._clients = [ExtenderClient(env, cluster, one) for one in configurations]
+        self.clients = [ExtenderClient(env, cluster, one) for one in configurations]
+        self.remaining: list[Candidate] = []
+        """What the last preemption chose among."""
 
     def _concerned(self, pod: PodInfo, takes_part: Callable[[ExtenderConfiguration], bool]) -> list[ExtenderClient]:
-        return [one for one in self._clients if takes_part(one.configuration) and one.is_interested(pod)]
+        return [one for one in self.clients if takes_part(one.configuration) and one.is_interested(pod)]
 
     @property
     def compare_nodes(self) -> bool:
         """Whether the search must find several nodes even if no plugin scores them."""
-        return any(one.configuration.filters or one.configuration.prioritizes for one in self._clients)
+        return any(one.configuration.filters or one.configuration.prioritizes for one in self.clients)
 
     # The scheduling cycle -------------------------------------------------------------------------------------------
 
@@ -330,7 +332,7 @@ class Extenders:
             candidates = [one for one in answer if one[1]]
             if not candidates:
                 return PostFilterResult(message=results.joined(result.before, NO_CANDIDATE))
-        options = [preemptor.rated(*one) for one in candidates]
+        options = self.remaining = [preemptor.rated(*one) for one in candidates]
         best = preemptor.best(options)[0]
         return dataclasses.replace(result, node=best.node, candidate=best, candidates=len(options))
 

@@ -161,39 +161,18 @@ class GroupCycles:
                 one.result.node = one.node
                 await self._one_by_one.place(pod, one.result, started_ns)
                 continue
-            failure, nominate = self._failure(one, result)
+            failure, nominate = failure_of(one, result)
             outcome = "error" if failure.reason == SCHEDULER_ERROR else "unschedulable"
             self._log_member(pod, started_ns, outcome, one, failure.message)
             await self._failures.handle(pod, failure, nominate)
         await self._report(key, result)
-
-    def _failure(self, one: MemberResult | None, result: GroupResult) -> tuple[Failure, str | None]:
-        """Why a member returns to the queue, and its nomination."""
-        if result.error:
-            if one is not None and one.is_error and one.failure is not None:
-                return one.failure, ""
-            return Failure(result.error, reason=SCHEDULER_ERROR), ""
-        if one is None:
-            return Failure(result.message), None
-        if one.failure is not None and not one.needs_preemption:
-            return one.failure, one.nominate
-        if one.failure is not None and result.awaits_preemption:
-            return one.failure, one.nominate
-        if result.awaits_preemption:
-            return Failure(result.message), one.node
-        # No plugin rejected it: it is retried after the backoff of an error.
-        return Failure(f"{GROUP_UNSCHEDULABLE}, {one.permit}"), ""
 
     async def _report(self, key: Key, result: GroupResult) -> None:
         """Write the condition of the PodGroup, unless it says already that the group was scheduled."""
         group = self._groups.objects.get(key)
         if group is None:
             return
-        status, reason, message = "True", "Scheduled", ""
-        if result.error:
-            status, reason, message = "False", SCHEDULER_ERROR, result.error
-        elif not result.fits:
-            status, reason, message = "False", UNSCHEDULABLE, result.message
+        status, reason, message = condition_of(result)
         known = get_condition(group.status.conditions, SCHEDULED)
         if known is not None and known.status == "True" and status != "True":
             return
@@ -219,3 +198,28 @@ class GroupCycles:
         self, pod: QueuedPod, started_ns: int, outcome: str, one: MemberResult | None, message: str
     ) -> None:
         self._one_by_one.log_attempt(pod, started_ns, outcome, None if one is None else one.result, message)
+
+
+def failure_of(one: MemberResult | None, result: GroupResult) -> tuple[Failure, str | None]:
+    """Why a member returns to the queue, and its nomination."""
+    if result.error:
+        if one is not None and one.is_error and one.failure is not None:
+            return one.failure, ""
+        return Failure(result.error, reason=SCHEDULER_ERROR), ""
+    if one is None:
+        return Failure(result.message), None
+    if one.failure is not None and not one.needs_preemption:
+        return one.failure, one.nominate
+    if one.failure is not None and result.awaits_preemption:
+        return one.failure, one.nominate
+    if result.awaits_preemption:
+        return Failure(result.message), one.node
+    # No plugin rejected it: it is retried after the backoff of an error.
+    return Failure(f"{GROUP_UNSCHEDULABLE}, {one.permit}"), ""
+
+
+def condition_of(result: GroupResult) -> tuple[str, str, str]:
+    """Status, reason and message of the PodGroup's condition."""
+    if result.error:
+        return "False", SCHEDULER_ERROR, result.error
+    return ("True", "Scheduled", "") if result.fits else ("False", UNSCHEDULABLE, result.message)

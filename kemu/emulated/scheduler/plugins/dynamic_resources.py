@@ -101,11 +101,16 @@ class DynamicResources(
         if not of_user and special is None:
             return SKIP
         state = pod_claims.PodClaims(pod, devices, of_user, special)
-        status = state.prepare(amounts)
+        status = state.prepare(amounts, self._pending())
         if status is not None:
             return status
         cycle.data[self.name] = state
         return state
+
+    def _pending(self) -> set[str]:
+        """UIDs of the claims that the attempt under way has allocated for members of its group."""
+        groups = self.handle.groups
+        return groups.trial[1].pending if groups is not None and groups.trial is not None else set()
 
     def _new_uid(self) -> str:
         """As ``uuid.NewUUID``: 122 bits by chance."""
@@ -178,7 +183,11 @@ class DynamicResources(
 
     def reserve(self, cycle: Cycle, node: str) -> Status | None:
         state = self._state(cycle)
-        return None if state is None else state.reserve(node, self._new_uid)
+        if state is None:
+            return None
+        status = state.reserve(node, self._new_uid)
+        self._pending().update(state.claims[place].metadata.uid for place in state.allocations)
+        return status
 
     def unreserve(self, cycle: Cycle, node: str) -> None:
         state, devices = self._state(cycle), self._devices
@@ -190,15 +199,16 @@ class DynamicResources(
         uid, spawn = state.pod.metadata.uid, self.handle.spawn
         for claim in state.claims[: state.of_user]:
             metadata = claim.metadata
-            if devices.in_flight.pop(metadata.uid, None) is not None:
+            if devices.release(metadata.uid):
                 devices.restore(f"{metadata.namespace}/{metadata.name}")
+                self._pending().discard(metadata.uid)
             if claim.status.HasField("allocation") and pod_claims.is_reserved_for(uid, claim):
                 spawn(self._binder().cancel_reservation(claim, uid), f"unreserve {metadata.namespace}/{metadata.name}")
         special = state.special
         if special is None:
             return
         key = f"{special.metadata.namespace}/{special.metadata.name}"
-        if devices.in_flight.pop(state.in_memory_uid, None) is not None:
+        if devices.release(state.in_memory_uid):
             devices.restore(key)
         if special.metadata.name != IN_MEMORY:
             spawn(self._binder().delete(special), f"delete {key}")

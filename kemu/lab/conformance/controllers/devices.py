@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
+from kemu.emulated.controllers.devices.resource_claims import ResourceClaimController
 from kemu.emulated.objects import meta, resources, times
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.devices import claims
@@ -26,12 +27,14 @@ from kemu.runtime.env import SECOND_NS
 Json = dict[str, Any]
 
 ACTORS = {
-    "claims": ("resourceclaim", "kemu.emulated.controllers.devices.resource_claims:ResourceClaimController"),
+    "claims": ("resourceclaim", "kemu.lab.conformance.controllers.devices:Bounded"),
     "device-taints": (
         "device-taint-eviction",
         "kemu.emulated.controllers.devices.taint_evictions:DeviceTaintEvictionController",
     ),
 }
+MOST_APPLIED = 500
+"""What the API server of the record takes: the controller can apply without an end."""
 KINDS = ("Pod", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
 _MILLISECOND_NS = 1_000_000
 
@@ -47,6 +50,21 @@ def answer(case: Json) -> Json:
 def agrees(expect: Json, answered: Json) -> list[str]:
     """What differs from the record."""
     return list(comparisons.all_differences("", expect, answered))
+
+
+class Bounded(ResourceClaimController):
+    """Whose API server refuses what the controller applies, once that is too much. What changes nothing is not
+    counted."""
+
+    applied = 0
+
+    async def state(self, pod: core_v1_pb2.Pod, made: Mapping[str, str]) -> None:
+        key = meta.namespaced_name(pod)
+        known = {one.name: one.resourceClaimName for one in self._pods.store[key].status.resourceClaimStatuses}
+        self.applied += known != made
+        if self.applied > MOST_APPLIED and known != made:
+            raise errors.InternalError("Internal error occurred: the controller applies without an end")
+        await super().state(pod, made)
 
 
 class _Play:

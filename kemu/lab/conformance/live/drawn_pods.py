@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Callable
 
 from kemu.lab.conformance.live import drawn_devices
+from kemu.lab.conformance.live.drawn_extenders import LANE, TRACK
 from kemu.lab.conformance.live.makers import (
     APPS,
     CLASSES,
@@ -113,8 +115,10 @@ class PodMaker:
             "mixed": self._mixed,
             "devices": self._devices,
             "overhead": self._overhead,
+            "extenders": self._lanes,
         }
-        self._weights = [16, 11, 13, 13, 9, 6, 6, 16, 5, 3, 12, 14, 6]
+        self._weights = [16, 11, 13, 13, 9, 6, 6, 16, 5, 3, 12, 14, 6, 12]
+        self._groups = 0
         self.claims: list[str] = []
         """Claims of pods that are to come: ``namespace/name``."""
         self.device_claims: list[str] = []
@@ -129,6 +133,37 @@ class PodMaker:
         pod = self.plain()
         self._families[family](pod)
         return family, pod
+
+    def group(self) -> tuple[Json, list[Json]]:
+        """A PodGroup, and its members; ``extra`` has what has to be there before."""
+        rng = self.rng
+        self._groups += 1
+        self.extra = []
+        made = [self.plain() for _ in range(rng.choice((2, 2, 3, 3, 4, 6)))]
+        first, alike = made[0], self.chance(0.7)
+        for family in rng.sample((self._resources, self._affinity_to_nodes, self._pod_affinity, self._spread,
+                                  self._tolerations, self._urgent), rng.choice((0, 1, 1, 2))):  # fmt: skip
+            family(first)
+        name = f"c{self.cluster.number}-group-{self._groups:02}"
+        for pod in made:
+            if alike:
+                pod["metadata"] = {**first["metadata"], "name": pod["metadata"]["name"]}
+                pod["spec"] = copy.deepcopy(first["spec"])
+            pod["metadata"]["namespace"] = first["metadata"]["namespace"]
+            pod["spec"] |= {"schedulingGroup": {"podGroupName": name}}
+            pod["spec"]["schedulerName"] = first["spec"].get("schedulerName", PROFILES[0]["schedulerName"])
+        if self.chance(0.25):
+            for pod in made:
+                self.extra += drawn_devices.give(self.cluster, pod, self.device_claims)
+        least = rng.choice((len(made), len(made), len(made) - 1, 1))
+        policy: Json = {"basic": {}} if self.chance(0.15) else {"gang": {"minCount": least}}
+        group = {
+            "apiVersion": "scheduling.k8s.io/v1alpha2",
+            "kind": "PodGroup",
+            "metadata": {"name": name, "namespace": first["metadata"]["namespace"]},
+            "spec": {"schedulingPolicy": policy},
+        }
+        return group, made
 
     def running(self, node: str) -> Json:
         """A pod that is on a node from the start."""
@@ -400,6 +435,17 @@ class PodMaker:
         if self.chance(0.2):
             self._affinity_to_nodes(pod)
         if self.chance(0.2):
+            pod["spec"]["priorityClassName"] = "urgent"
+
+    def _lanes(self, pod: Json) -> None:
+        """For pods with these an extender is asked, or two."""
+        resources = pod["spec"]["containers"][0].setdefault("resources", {})
+        for name in self.rng.choice(((LANE,), (LANE,), (TRACK,), (LANE, TRACK))):
+            for amounts in ("requests", "limits"):
+                resources.setdefault(amounts, {})[name] = "1"
+        if self.chance(0.3):
+            self._affinity_to_nodes(pod)
+        if self.chance(0.4):
             pod["spec"]["priorityClassName"] = "urgent"
 
     def _overhead(self, pod: Json) -> None:

@@ -9,6 +9,8 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from kemu.lab.conformance.live import drawn_extenders
+
 Json = dict[str, Any]
 
 HOSTNAME, ZONE, REGION = "kubernetes.io/hostname", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
@@ -148,6 +150,9 @@ class Maker:
             amounts[GPU] = str(rng.randrange(5))
         if self.chance(0.15):
             amounts[FPGA] = str(rng.randrange(1, 3))
+        for name in drawn_extenders.LANE, drawn_extenders.TRACK:
+            if self.chance(0.75):
+                amounts[name] = str(rng.randrange(1, 9))
         if self.chance(0.15):
             amounts["hugepages-2Mi"] = rng.choice(("256Mi", "768Mi"))
         return amounts

@@ -40,6 +40,10 @@ CHANGES = 0.16
 """How often something else happens before a pod."""
 UNSTARTED = 0.15
 """How often a bound pod never starts."""
+GROUPS = 0.05
+"""How often a group of pods comes in the place of a pod."""
+TRIES = 40
+"""So often kemu draws lots between equal nodes whose choice the log does not tell."""
 _SWEPT = (
     "persistentvolumeclaims", "persistentvolumes", "csinodes", "services", "replicasets", "poddisruptionbudgets",
     "resourceslices",
@@ -144,6 +148,11 @@ class Play:
                 break
             if rng.random() < CHANGES:
                 await self._change()
+            if rng.random() < GROUPS:
+                group, members = drawn.group()
+                if len(members) < self._wanted - self.report.count():
+                    await self._group(group, members, drawn.extra)
+                continue
             family, pod = drawn.draw()
             for manifest in drawn.extra:
                 await self._create(manifest)
@@ -185,12 +194,14 @@ class Play:
         for key in list(shadow.store("resourceclaims")):
             namespace, _, name = key.partition("/")
             await stand_ins.remove_claim(client, name, namespace)
+        for key in list(shadow.store("podgroups")):
+            await self._remove_group(key)
         names = list(shadow.store("nodes"))
         for name in names:
             await client.delete("nodes", name)
         for name in names:
             await self._real.until(lambda name=name: self._heard("Delete event for node", name), SEES_S)  # type: ignore[misc]
-        kinds = (*_SWEPT, "resourceclaims", "nodes")
+        kinds = (*_SWEPT, "resourceclaims", "podgroups", "nodes")
         await shadow.until(lambda: not any(shadow.store(plural) for plural in kinds), SEES_S)
         await self._settle()
         self._real.forget()
@@ -277,6 +288,85 @@ class Play:
         if attempt.nominated:
             return bool(pod.status.nominatedNodeName == attempt.nominated)
         return any(one.type == "PodScheduled" and one.message == attempt.message for one in pod.status.conditions)
+
+    # A group ----------------------------------------------------------------------------------------------------------
+
+    async def _group(self, group: Json, members: list[Json], extra: list[Json]) -> None:
+        """All of it is there before the real scheduler may try it; what it does then reaches kemu when both have
+        decided."""
+        real, shadow, report = self._real, self._shadow, self.report
+        for key in list(self._evicting):
+            if key in self._evicting:
+                await self._end_victims(key)
+        for manifest in [*extra, *members]:
+            await self._create(manifest)
+        keys = [stand_ins.key_of(pod) for pod in members]
+        await shadow.until(lambda: all(key in shadow.store("pods") for key in keys), SEES_S)
+        await self._settle()
+        name = shadow.awaited = stand_ins.key_of(group)
+        await self._create(group)
+
+        def have_decided() -> bool:
+            cycle = real.group_cycles.get(name)
+            return cycle is not None and cycle.is_over and all(key in real.first for key in keys)
+
+        if not await real.until(have_decided, DECIDES_S) or not await shadow.until(shadow.is_paused, SEES_S):
+            report.add(verdicts.missing(verdicts.GROUPS, name, "the real scheduler has not decided about all members"))
+        else:
+            for verdict in await self._group_verdicts(name):
+                report.add(verdict)
+        shadow.awaited = ""
+        shadow.resume()
+        is_bound = all(real.first[key].outcome == scheduler_logs.BOUND for key in keys if key in real.first)
+        for key in keys:
+            attempt = real.first.get(key)
+            if is_bound and attempt is not None:
+                await self._run(key)
+            else:
+                await self._remove(key)
+        if not is_bound:
+            await self._remove_group(name)
+            victims = [victim for key in keys if key in real.first for victim in real.first[key].victims]
+            for victim in victims:
+                await self._remove(victim)
+        await self._settle()
+        self._later.clear()
+
+    async def _group_verdicts(self, name: str) -> list[verdicts.Verdict]:
+        """Of equal nodes and candidates kemu takes those that the real scheduler took, as far as the log tells them;
+        otherwise it may draw again."""
+        real, shadow = self._real, self._shadow
+        members = real.group_cycles[name].members
+        attempts = [real.first[key] for key in members]
+        nodes = {one.pod: one.node for one in attempts if one.outcome == scheduler_logs.BOUND}
+        found: list[verdicts.Verdict] = []
+        condition = await self._condition(name)
+        for _ in range(TRIES):
+            answers, said = shadow.decide_group(members, nodes)
+            if not found:
+                for attempt, answer in zip(attempts, answers, strict=True):
+                    if attempt.nominated:
+                        await self._evictions(attempt, answer)
+            found = [verdicts.of_member(*pair) for pair in zip(attempts, answers, strict=True)]
+            found.append(verdicts.of_group(name, condition, said))
+            if all(one.kind != verdicts.DIFFERENT for one in found):
+                break
+        return found
+
+    async def _condition(self, name: str) -> tuple[str, str, str]:
+        def conditions() -> list[Any]:
+            group = self._shadow.store("podgroups").get(name)
+            return [] if group is None else [one for one in group.status.conditions if one.type == "PodGroupScheduled"]
+
+        await self._shadow.until(lambda: bool(conditions()), SEES_S)
+        return next(((one.status, one.reason, one.message) for one in conditions()), ("", "", ""))
+
+    async def _remove_group(self, name: str) -> None:
+        """Nobody takes away the finalizer that protects it."""
+        namespace, _, plain = name.partition("/")
+        unprotected = {"metadata": {"finalizers": None}}
+        await self._tolerant(self._client.patch("podgroups", plain, namespace, unprotected))
+        await self._tolerant(self._client.delete("podgroups", plain, namespace))
 
     # What follows -----------------------------------------------------------------------------------------------------
 

@@ -38,6 +38,15 @@ class Attempt:
     """Its victims are being deleted."""
 
 
+@dataclass(slots=True)
+class GroupCycle:
+    """One attempt of the real scheduler at a group."""
+
+    members: list[str] = field(default_factory=list)
+    """In the order in which it tried them."""
+    is_over: bool = False
+
+
 class SchedulerLog(Waiters):
     """Hears the log, keeps the attempts. ``on_end`` is told of each attempt that has ended."""
 
@@ -52,6 +61,8 @@ class SchedulerLog(Waiters):
         """The attempt of each pod that has chosen victims; the next one may begin before all of them are named."""
         self.handled: Counter[tuple[str, str]] = Counter()
         """Events: what, and the object."""
+        self.group_cycles: dict[str, GroupCycle] = {}
+        """The first of each group."""
         self.complaints: list[str] = []
         """Errors that belong to no attempt."""
 
@@ -60,6 +71,7 @@ class SchedulerLog(Waiters):
         self.attempts.clear()
         self.first.clear()
         self._preempting.clear()
+        self.group_cycles.clear()
         self.handled.clear()
 
     def hear(self, said: str) -> None:
@@ -91,6 +103,15 @@ class SchedulerLog(Waiters):
         pod = said["pod"]
         before = self.attempts.get(pod)
         self.attempts[pod] = Attempt(pod, before.number + 1 if before is not None else 1)
+
+    def _begins_member(self, said: dict[str, str]) -> None:
+        self._begins(said)
+        cycle = self.group_cycles.setdefault(said["podGroup"], GroupCycle())
+        if not cycle.is_over:
+            cycle.members.append(said["pod"])
+
+    def _group_is_over(self, said: dict[str, str]) -> None:
+        self.group_cycles.setdefault(said["podGroup"], GroupCycle()).is_over = True
 
     def _scored(self, said: dict[str, str]) -> None:
         scores = self.attempts[said["pod"]].scores.setdefault(said["node"], {})
@@ -136,6 +157,12 @@ class SchedulerLog(Waiters):
 _SCORED = "Plugin scored node for pod"
 _SAYINGS: dict[str, Callable[[SchedulerLog, dict[str, str]], None]] = {
     "Attempting to schedule pod": SchedulerLog._begins,
+    "Attempting to schedule a pod belonging to a pod group": SchedulerLog._begins_member,
+    "Successfully scheduled a pod group": SchedulerLog._group_is_over,
+    "Unable to schedule a pod group": SchedulerLog._group_is_over,
+    "Pod group is waiting for preemption": SchedulerLog._group_is_over,
+    "Error scheduling pod group": SchedulerLog._group_is_over,
+    "Unable to schedule pod belonging to a pod group; waiting": SchedulerLog._failed,
     _SCORED: SchedulerLog._scored,
     "Calculated node's final score for pod": SchedulerLog._total,
     "Successfully bound pod to node": SchedulerLog._bound,

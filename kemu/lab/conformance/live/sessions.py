@@ -10,7 +10,16 @@ from pathlib import Path
 from kemu.emulated.bridge import hosting
 from kemu.emulated.client import clients
 from kemu.emulated.real import executables
-from kemu.lab.conformance.live import drawn_pods, parts, plays, reports, scheduler_logs, shadows, stand_ins
+from kemu.lab.conformance.live import (
+    drawn_extenders,
+    drawn_pods,
+    parts,
+    plays,
+    reports,
+    scheduler_logs,
+    shadows,
+    stand_ins,
+)
 
 
 async def compare(
@@ -35,6 +44,7 @@ async def compare(
 async def _compare(
     count: int, seed: int, kubeconfig: Path, started: parts.Parts, say: Callable[[str], object]
 ) -> reports.Report:
+    extenders = drawn_extenders.Server()
     process = hosting.Process({"kubeconfig": str(kubeconfig)}, lambda *event: None, seed)
     try:
         await process.start([])
@@ -46,7 +56,8 @@ async def _compare(
         await volumes.start()
         real = scheduler_logs.SchedulerLog(lambda attempt: play.on_attempt(attempt))
         play = plays.Play(client, shadow, real, started.check, seed, say)
-        await started.start_scheduler(kubeconfig, drawn_pods.PROFILES, real.hear)
+        await extenders.start()
+        await started.start_scheduler(kubeconfig, drawn_pods.PROFILES, extenders.configured(), real.hear)
         playing = asyncio.ensure_future(play.run(count))
         ended = asyncio.ensure_future(process.run(()))
         await asyncio.wait([playing, ended], return_when=asyncio.FIRST_COMPLETED)
@@ -57,4 +68,5 @@ async def _compare(
             ended.result()
         return playing.result()
     finally:
+        extenders.stop()
         await process.stop()

@@ -7,18 +7,27 @@ fast that one is bound. About pods that are tried again it decides just before t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kemu.emulated.client import clients, informers
 from kemu.emulated.objects import meta
 from kemu.emulated.scheduler import feeds
+from kemu.emulated.scheduler.cache import pod_groups
+from kemu.emulated.scheduler.cache.columns import IntArray
+from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.scheduler.configuration.timings import Timing
+from kemu.emulated.scheduler.cycle.decisions import ScheduleResult
 from kemu.emulated.scheduler.devices.pod_claims import PodClaims
 from kemu.emulated.scheduler.experiments import switches
+from kemu.emulated.scheduler.framework.results import PostFilterResult
+from kemu.emulated.scheduler.groups.attempts import Attempts
+from kemu.emulated.scheduler.groups.cycles import condition_of, failure_of
 from kemu.emulated.scheduler.loop import Engine
 from kemu.emulated.scheduler.plugins import in_tree
+from kemu.emulated.scheduler.plugins.default_preemption import DefaultPreemption
+from kemu.lab.conformance.live import drawn_extenders
 from kemu.lab.conformance.live.waiters import Waiters
 from kemu.lab.conformance.scheduler import decisions
 from kemu.messages.k8s import core_v1_pb2
@@ -27,7 +36,7 @@ from kemu.runtime.env import Env
 
 Json = dict[str, Any]
 
-RESOURCES = ("priorityclasses",)
+GROUP_GATES = ("GenericWorkload", "GangScheduling")
 
 
 class Shadow(Waiters):
@@ -38,17 +47,28 @@ class Shadow(Waiters):
         document = {
             "percentageOfNodesToScore": 100,
             "profiles": list(profiles),
-            "featureGates": {"OpportunisticBatching": False},
+            "featureGates": {"OpportunisticBatching": False, **dict.fromkeys(GROUP_GATES, True)},
         }
         self.engine = Engine(
             env, client, configurations.configuration_of(document), switches.policy_of({}), Timing({}),
             in_tree.REGISTRY, devices=True,
         )  # fmt: skip
         cluster = self.engine.cluster
+        self._env = env
         self._deciders = {
-            name: decisions.Asked(profile, cluster, env.random, percentage_of_nodes=100)
+            name: Following(profile, cluster, env.random, percentage_of_nodes=100)
             for name, profile in self.engine.profiles.items()
         }
+        self._extenders = drawn_extenders.of_shadow(env, cluster)
+        for decider in self._deciders.values():
+            decider.takes_first = False
+        groups = self.engine.handle.groups
+        assert groups is not None
+        self._groups = groups
+        self._attempts = Attempts(cluster, groups, self._deciders, _Harmless)  # type: ignore[arg-type]
+        self._held: list[Callable[[], object]] | None = None
+        self.awaited = ""
+        """The object with which a group is complete, by ``namespace/name``: what comes after it waits."""
         self.answers: dict[str, Json] = {}
         """By pod: what kemu decided when it was shown."""
         self.last_answers: dict[str, Json] = {}
@@ -59,6 +79,7 @@ class Shadow(Waiters):
         }  # fmt: skip
         watched["nodes"] = self.engine.node_feed
         watched["pods"] = _Pods(self)
+        watched["podgroups"] = self.engine.group_feed
         self.informers = {
             resource: informers.Informer(client, resource, handler=_Waking(self, handler))
             for resource, handler in watched.items()
@@ -77,14 +98,102 @@ class Shadow(Waiters):
         self.answers.clear()
         self.last_answers.clear()
 
-    def decide(self, pod: core_v1_pb2.Pod) -> Json:
-        """What kemu would decide about a pending pod now."""
+    def decide(self, pod: core_v1_pb2.Pod, answers: dict[str, Json]) -> None:
+        """What kemu would decide about a pending pod now: at once, or a moment later if extenders are asked."""
         info = self.engine.cluster.pending(pod)
+        key = meta.namespaced_name(pod)
+        decider = self._deciders[pod.spec.schedulerName]
+        if any(client.is_interested(info) for client in self._extenders.clients):
+            self.pause()
+            self._env.spawn(self._decide_with_extenders(decider, info, key, answers), "decide with extenders")
+            return
         try:
-            decider = self._deciders[pod.spec.schedulerName]
-            return {**decisions.decision(decider, info), "devices": _devices(decider)}
+            answers[key] = {**decisions.decision(decider, info), "devices": _devices(decider)}
         except Exception as error:  # any fault of kemu's is a difference like others
-            return {"error": f"kemu has no answer: {type(error).__name__}: {error}", "feasible": [], "node": ""}
+            answers[key] = _no_answer(error)
+
+    async def _decide_with_extenders(
+        self, decider: Following, pod: PodInfo, key: str, answers: dict[str, Json]
+    ) -> None:
+        try:
+            decisions.begin(decider, pod)
+            told = decisions.told(decider, await self._extenders.decide(decider, pod))
+            if decider.came is not None and decider.came.candidate is not None:
+                await self._preempt_with_extenders(decider, pod, decider.came, told)
+            answers[key] = {**told, "devices": {}}
+        except Exception as error:  # as above
+            answers[key] = _no_answer(error)
+        finally:
+            self.resume()
+
+    async def _preempt_with_extenders(
+        self, decider: Following, pod: PodInfo, came: PostFilterResult, told: Json
+    ) -> None:
+        self._extenders.remaining = []
+        found = await self._extenders.preempt(pod, came, decider.profile.post_filters)
+        left, preemption = self._extenders.remaining, told["preemption"]
+        told["fullMessage"] = f"{told['message']} {found.message}".rstrip()
+        preemption["chosen"] = found.node or ""
+        if left:
+            plugin = next(one for one in decider.profile.post_filters if isinstance(one, DefaultPreemption))
+            preemption["chosenAnyOf"] = sorted(one.node for one in plugin.preemptor.best(left))
+        elif not found.node:
+            preemption["chosenAnyOf"] = []
+
+    # Groups -----------------------------------------------------------------------------------------------------------
+
+    def is_paused(self) -> bool:
+        return self._held is not None
+
+    def decide_group(self, members: Sequence[str], nodes: Mapping[str, str]) -> tuple[list[Json], tuple[str, str, str]]:
+        """One attempt at a group, on the state at which the watches were paused; and its condition.
+
+        ``members``: all of them, in the order in which the real scheduler tried them; ``nodes``: those that it took,
+        which are taken here, too, where they are among the best.
+        """
+        pods = {meta.namespaced_name(one.info.pod): one for one in self.engine.queue.pods.values()}
+        queued = [pods[key] for key in members]
+        key = pod_groups.key_of(queued[0].info.pod)
+        assert key is not None
+        for decider in self._deciders.values():
+            decider.wanted, decider.members = nodes, {}
+        self.engine.cluster.settle()
+        result = self._attempts.run(key, queued, preempts=True)
+        answers = []
+        for place, name in enumerate(members):
+            told: Json = {}
+            for decider in self._deciders.values():
+                told = decider.members.get(name, told)
+            one = result.members[place] if place < len(result.members) else None
+            failed = not result.fits or one is None or one.failure is not None
+            message = failure_of(one, result)[0].message if failed else ""
+            chosen = one.node if one is not None else ""
+            preempts = chosen if failed and one is not None and one.needs_preemption else ""
+            answers.append({**told, "fails": message, "chosenNode": chosen, "preemptsOn": preempts})
+        return answers, condition_of(result)
+
+    # What the watches show --------------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """What the watches show from now on reaches the informers' stores, but not the scheduler."""
+        if self._held is None:
+            self._held = []
+
+    def resume(self) -> None:
+        """It reaches the scheduler now, in its order; a decision in between may pause it again."""
+        held, self._held = self._held or [], None
+        while held and self._held is None:
+            held.pop(0)()
+        if self._held is not None:
+            self._held.extend(held)
+        self.wake()
+
+    def show(self, step: Callable[[], object]) -> None:
+        if self._held is None:
+            step()
+        else:
+            self._held.append(step)
+        self.wake()
 
     @property
     def deciders(self) -> Mapping[str, object]:
@@ -103,6 +212,45 @@ def _devices(decider: decisions.Asked) -> dict[str, list[str]]:
     }
 
 
+class Following(decisions.Asked):
+    """Of the best nodes it takes the one that the real scheduler took; tells what there was to say of each member."""
+
+    wanted: Mapping[str, str] = {}
+    members: dict[str, Json]
+    is_member = False
+
+    def decide(self, pod: PodInfo) -> ScheduleResult:
+        if not pod.pod.spec.HasField("schedulingGroup"):
+            return super().decide(pod)
+        self.compared = None
+        made = super().decide(pod)
+        self.members[meta.namespaced_name(pod.pod)] = (
+            {"error": made.error.message if made.error else "", "feasible": [], "node": ""}
+            if made.error is not None or made.filtering is None
+            else decisions.told(self, made)
+        )
+        return made
+
+    def choose(self, decision: ScheduleResult, rows: IntArray, totals: IntArray, *, by_lot: bool = False) -> None:
+        super().choose(decision, rows, totals, by_lot=by_lot)
+        assert decision.filtering is not None
+        wanted = self.wanted.get(meta.namespaced_name(decision.filtering.cycle.pod.pod))
+        best = (self.cluster.rows[row].name for row in rows[totals == totals.max()].tolist())
+        if wanted is not None and wanted in best:
+            decision.node = wanted
+
+
+class _Harmless:
+    """Evicts nobody."""
+
+    def start(self, preemptor: object, candidate: object, unfit: object = None) -> None:
+        return
+
+
+def _no_answer(error: Exception) -> Json:
+    return {"error": f"kemu has no answer: {type(error).__name__}: {error}", "feasible": [], "node": ""}
+
+
 class _Pods:
     """Decides, and hands on to the feed of the scheduler."""
 
@@ -113,23 +261,28 @@ class _Pods:
     def on_add(self, pod: core_v1_pb2.Pod) -> None:
         self._feed.on_add(pod)
         if self._is_pending(pod):
-            self._shadow.answers[meta.namespaced_name(pod)] = self._shadow.decide(pod)
+            self._shadow.decide(pod, self._shadow.answers)
 
     def on_update(self, old: Any, new: Any) -> None:
         key = meta.namespaced_name(new)
         first = self._shadow.answers.get(key)
         if new.spec.nodeName and not old.spec.nodeName and first is not None and not first["node"]:
-            self._shadow.last_answers[key] = self._shadow.decide(old)
+            self._shadow.decide(old, self._shadow.last_answers)
+        self._shadow.show(lambda: self._updated(old, new))
+
+    def _updated(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         self._feed.on_update(old, new)
         if old.spec.schedulingGates and self._is_pending(new):
-            self._shadow.answers[key] = self._shadow.decide(new)
+            self._shadow.decide(new, self._shadow.answers)
 
     def on_delete(self, pod: core_v1_pb2.Pod) -> None:
         self._feed.on_delete(pod)
 
     def _is_pending(self, pod: core_v1_pb2.Pod) -> bool:
         spec = pod.spec
-        return not spec.nodeName and not spec.schedulingGates and spec.schedulerName in self._shadow.deciders
+        if spec.nodeName or spec.schedulingGates or spec.HasField("schedulingGroup"):
+            return False
+        return spec.schedulerName in self._shadow.deciders
 
 
 class _Waking:
@@ -140,13 +293,16 @@ class _Waking:
         self._handler = handler
 
     def on_add(self, obj: KubernetesObject) -> None:
+        self._shadow.show(lambda: self._added(obj))
+
+    def _added(self, obj: KubernetesObject) -> None:
         self._handler.on_add(obj)
-        self._shadow.wake()
+        if self._shadow.awaited and self._shadow.awaited == meta.namespaced_name(obj):
+            self._shadow.awaited = ""
+            self._shadow.pause()
 
     def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
-        self._handler.on_update(old, new)
-        self._shadow.wake()
+        self._shadow.show(lambda: self._handler.on_update(old, new))
 
     def on_delete(self, old: KubernetesObject) -> None:
-        self._handler.on_delete(old)
-        self._shadow.wake()
+        self._shadow.show(lambda: self._handler.on_delete(old))

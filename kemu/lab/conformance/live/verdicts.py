@@ -13,6 +13,7 @@ Json = dict[str, Any]
 
 ALIKE, TIE, DIFFERENT = "alike", "alike by tie", "different"
 
+GROUPS = "groups"
 _SHOWN = 3
 """Nodes of whose scores a difference is printed."""
 
@@ -64,6 +65,36 @@ def of(family: str, attempt: Attempt, answer: Json, given: list[str] | None = No
     kind = DIFFERENT if found else TIE if len(tie) > 1 else ALIKE
     real = _real(attempt) if found else {}
     return Verdict(attempt.pod, family, kind, outcome, found, tuple(sorted(tie)), real, answer if found else {})
+
+
+def of_member(attempt: Attempt, answer: Json) -> Verdict:
+    """``answer``: of one member, by :meth:`kemu.lab.conformance.live.shadows.Shadow.decide_group`."""
+    found: list[str] = []
+    tie: list[str] = answer.get("best") or [] if answer["node"] else []
+    outcome = attempt.outcome
+    _compare(found, "fails", attempt.message if outcome != BOUND else "", answer["fails"])
+    if outcome == BOUND:
+        tie = _placed(found, attempt, answer)
+    else:
+        _compare(found, "preempts on", attempt.nominated, answer["preemptsOn"])
+        if attempt.nominated:
+            outcome = "preempts"
+            _compare_victims(found, attempt, answer.get("preemption") or {})
+            tie = (answer.get("preemption") or {}).get("chosenAnyOf") or []
+        if attempt.totals and answer.get("totals"):
+            _compare_totals(found, attempt, answer)
+    kind = DIFFERENT if found else TIE if len(tie) > 1 else ALIKE
+    return Verdict(
+        attempt.pod, GROUPS, kind, outcome, found, tuple(sorted(tie)),
+        _real(attempt) if found else {}, answer if found else {},
+    )  # fmt: skip
+
+
+def of_group(group: str, real: tuple[str, str, str], kemu: tuple[str, str, str]) -> Verdict:
+    """Status, reason and message of its condition."""
+    found: list[str] = []
+    _compare(found, "condition", list(real), list(kemu))
+    return Verdict(group, GROUPS, DIFFERENT if found else ALIKE, f"group {real[1].lower() or 'undecided'}", found)
 
 
 def missing(family: str, pod: str, why: str) -> Verdict:
@@ -118,11 +149,15 @@ def _failed(found: list[str], attempt: Attempt, answer: Json) -> list[str]:
     if attempt.nominated not in right:
         found.append(f"preempts on: real {attempt.nominated}, kemu any of {', '.join(right) or 'none'}")
         return right
+    _compare_victims(found, attempt, preemption)
+    return right
+
+
+def _compare_victims(found: list[str], attempt: Attempt, preemption: Json) -> None:
     victims = (preemption.get("candidates") or {}).get(attempt.nominated, {}).get("victims") or []
     # No two pods of a cluster have one name, whatever their namespaces.
     real = sorted(victim.rpartition("/")[2] for victim in attempt.victims)
     _compare(found, f"victims on {attempt.nominated}", real, sorted(victims))
-    return right
 
 
 def _compare(found: list[str], what: str, real: plain.Json, kemu: plain.Json) -> None:

@@ -21,6 +21,7 @@ from kemu.emulated.objects import meta, plain, resources
 from kemu.emulated.objects.amounts import qos, resource_lists
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.quotas import quotas, registry
+from kemu.emulated.objects.quotas.evaluators import Surroundings
 from kemu.emulated.objects.quotas.quotas import Quota
 from kemu.lab.conformance import comparisons, readings
 from kemu.messages.k8s import core_v1_pb2
@@ -60,6 +61,24 @@ def _messages(path: str, recorded: plain.Json, answered: plain.Json, found: list
     return True
 
 
+class _Around(Surroundings):
+    """The classes of the case, the pods and claims that there are."""
+
+    def __init__(self, case: Json, objects: Mapping[str, Mapping[str, Any]]) -> None:
+        classes = case.get("deviceClasses") or ()
+        self._classes = {one["metadata"]["name"]: one["spec"].get("extendedResourceName", "") for one in classes}
+        self._objects = objects
+
+    def classes(self) -> Mapping[str, str]:
+        return self._classes
+
+    def pod(self, namespace: str, name: str) -> core_v1_pb2.Pod | None:
+        return self._objects.get("pods", {}).get(name)
+
+    def claims(self, namespace: str) -> Iterable[Any]:
+        return self._objects.get("resourceclaims", {}).values()
+
+
 class _World:
     def __init__(self, env: Env, case: Json) -> None:
         self._env = env
@@ -69,6 +88,7 @@ class _World:
         self._stored: dict[str, core_v1_pb2.ResourceQuota] = {}
         self._seen: dict[str, core_v1_pb2.ResourceQuota] = {}
         self._objects: dict[str, dict[str, Any]] = {}
+        self._around = _Around(case, self._objects)
         self._reported: dict[str, Json] = {}
         self._ranges = [_read(resources.BY_PLURAL["limitranges"], one) for one in case.get("limitRanges") or ()]
         self._evaluations = Evaluations(
@@ -171,7 +191,7 @@ class _World:
         quota = (self._seen if stale else self._stored).get(name)
         if quota is None:
             return {}
-        changed = quota_controller.recount(quota, self._objects_of, self._env.clock.unix_ns())
+        changed = quota_controller.recount(quota, self._objects_of, self._env.clock.unix_ns(), around=self._around)
         try:
             if changed is not None:
                 await self._write(changed)
@@ -219,7 +239,7 @@ class _World:
         if do != "create" and old is None:
             return {"message": "there is nothing to update"}
         result: Json = {}
-        evaluator = registry.EVALUATORS[plural]
+        evaluator = registry.EVALUATORS[plural].within(self._around)
         error = None
         try:
             await self._admit(do, resource, obj, old, result)
@@ -262,7 +282,8 @@ class _World:
                 if found:
                     raise errors.forbidden(resource, obj.metadata.name, found)
         operation = checks.CREATE if do == "create" else checks.UPDATE
-        request = checks.Request(operation, resource, obj, old, do if do in ("resize", "status") else "")
+        subresource = do if do in ("resize", "status") else ""
+        request = checks.Request(operation, resource, obj, old, subresource, around=self._around)
         if checks.concerns(request):
             await self._evaluations.evaluate(request)
 

@@ -8,7 +8,7 @@ candidates for preemption) and why: the status of each node, the score of each p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from kemu.emulated.objects import meta
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.columns import IntArray
+from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.scheduler.cycle.decisions import Decider, ScheduleResult
@@ -47,6 +48,8 @@ class Asked(Decider):
 
     compared: tuple[IntArray, IntArray] | None = None
     """Rows and their totals, which are right up to a constant. None: there was nothing to compare."""
+    own: IntArray | None = None
+    """The totals of plugins alone, up to the same constant. None: the constant is 0."""
     made: ScheduleResult | None = None
     """The last decision."""
     came: PostFilterResult | None = None
@@ -55,6 +58,14 @@ class Asked(Decider):
     def choose(self, decision: ScheduleResult, rows: IntArray, totals: IntArray, *, by_lot: bool = False) -> None:
         self.compared = rows, totals
         super().choose(decision, rows, totals, by_lot=by_lot)
+
+    def totals(self, filtering: Filtering, rows: IntArray) -> IntArray:
+        self.own = super().totals(filtering, rows)
+        return self.own
+
+    def totals_of(self, filtering: Filtering, rows: IntArray, nodes: Sequence[NodeInfo]) -> IntArray:
+        self.own = None
+        return super().totals_of(filtering, rows, nodes)
 
 
 def cluster_of(case: Mapping[str, Any]) -> Cluster:
@@ -103,17 +114,26 @@ def decider_of(case: Mapping[str, Any], cluster: Cluster) -> Asked:
 
 def decision(decider: Asked, pod: PodInfo) -> dict[str, Any]:
     """One attempt at a pending pod, and all that is to be said about it."""
-    cluster = decider.cluster
-    nominated = pod.pod.status.nominatedNodeName
-    if nominated:
-        cluster.nominator.nominate(pod, nominated)
+    begin(decider, pod)
+    return told(decider, decider.decide(pod))
+
+
+def begin(decider: Asked, pod: PodInfo) -> None:
+    """Before an attempt."""
+    if pod.pod.status.nominatedNodeName:
+        decider.cluster.nominator.nominate(pod, pod.pod.status.nominatedNodeName)
     decider.compared = None
-    made = decider.made = decider.decide(pod)
-    decider.came = None
+
+
+def told(decider: Asked, made: ScheduleResult) -> dict[str, Any]:
+    """All that is to be said about an attempt, before anything else is decided."""
+    cluster = decider.cluster
+    decider.made, decider.came = made, None
     if made.error is not None:
         return {"error": made.error.message, "feasible": [], "node": ""}
     filtering = made.filtering
     assert filtering is not None, "a case without nodes"
+    nominated = filtering.cycle.pod.pod.status.nominatedNodeName
     names = [node.name for node in cluster.rows]
     statuses = {name: filtering.status(row) for row, name in enumerate(names)}
     feasible = [row for row, status in enumerate(statuses.values()) if status is None]
@@ -160,7 +180,7 @@ def _add_scores(result: dict[str, Any], decider: Asked, filtering: Filtering, ro
     scores = decider.scores(filtering, rows)
     totals = sum(scores.values(), np.zeros(len(rows), dtype=np.int64))
     if compared is not None:
-        totals = compared + (totals[0] - compared[0])
+        totals = compared if decider.own is None else compared + (totals[0] - decider.own[0])
     result["scores"] = {
         names[row]: {plugin: int(scores[plugin][place]) for plugin in sorted(scores)}
         for place, row in enumerate(rows.tolist())

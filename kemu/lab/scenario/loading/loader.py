@@ -316,10 +316,11 @@ class _Loading:
         extenders = clusters.extenders(spec.extenders, schedulers, ("spec", "extenders"), self.report)
         setup, declared = self._setup(spec, timeline, sources)
         has_volumes = spec.storage is not None or volumes.are_used(setup, timeline.events, timeline.workloads)
-        has_devices = devices.are_used(nodes, setup, timeline.events, timeline.workloads)
+        of_groups = () if autoscaler is None else [group.template for group in autoscaler.settings.groups]
+        has_devices = devices.are_used([*nodes, *of_groups], setup, timeline.events, timeline.workloads)
         has_devices = has_devices or controller_keys.RESOURCE_CLAIM in (spec.controllers or ())
         if has_devices:
-            classes = devices.default_classes(nodes, setup)
+            classes = devices.default_classes([*nodes, *of_groups], setup)
             setup += [_manifest(one, ("spec", "nodes"), self.report) for one in classes]
         running = controllers.chosen(
             spec.controllers,

@@ -50,4 +50,5 @@ def read(checked: Any, raw: Any, path: Path, report: Report) -> Read | None:
 def member(group: scenarios.NodeGroup, name: str) -> Node:
     """A node of the group."""
     template = group.template
-    return clusters.named(template.message, name, template.kubelet, template.usage, template.machine, template.policy)
+    rest = (template.kubelet, template.usage, template.machine, template.policy, template.static_pods)
+    return clusters.named(template.message, name, *rest, template.devices)

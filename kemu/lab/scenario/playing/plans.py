@@ -14,6 +14,7 @@ from kemu.emulated import variants
 from kemu.emulated.autoscaler import clouds
 from kemu.emulated.client import limits, recorders
 from kemu.emulated.controllers.settings import Controller
+from kemu.emulated.kubelet.devices import drivers
 from kemu.emulated.objects import identities
 from kemu.emulated.scheduler.extenders import servers
 from kemu.emulated.settings.declared import plain
@@ -25,7 +26,7 @@ from kemu.lab.scenario.loading.objects import volumes
 from kemu.lab.scenario.playing import machines, workloads
 from kemu.lab.scenario.playing import user as users
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
-from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.scenario.scenarios import NodeGroup, Scenario
 from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
 
@@ -271,11 +272,19 @@ def _autoscaler(scenario: Scenario) -> dict[str, Any]:
             "max": group.settings.max,
             "price": group.settings.price,
             "template": group.template.message.SerializeToString(deterministic=True),
+            **_slices(group),
         }
         for group in scenario.autoscaler.groups
     ]
     flags = dataclasses.replace(scenario.autoscaler.settings, node_groups=[])
-    return {"autoscaler": plain(flags), "groups": groups, "events": scenario.event_objects}
+    told = {"autoscaler": plain(flags), "groups": groups, "events": scenario.event_objects}
+    return {**told, "devices": True} if scenario.devices else told
+
+
+def _slices(group: NodeGroup) -> dict[str, list[bytes]]:
+    """Of the nodes to come, as their drivers will publish them."""
+    found = drivers.slices_of(group.template.name, group.template.devices)
+    return {"slices": [one.SerializeToString(deterministic=True) for one in found]} if found else {}
 
 
 def _lag(scenario: Scenario, name: str, settings: Controller) -> Any:
@@ -325,6 +334,8 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
             and volumes.may_have_attributes(scenario.storage, scenario.setup, scenario.events)
         ):
             config["attributes"] = True
+        if name == controller_keys.RESOURCE_QUOTA and scenario.devices:
+            config["devices"] = True
         if name == controller_keys.NODE_LIFECYCLE:
             config["settles_ns"] = loading.settles_ns(scenario)
             config["watch_ns"] = beats.watch_ns

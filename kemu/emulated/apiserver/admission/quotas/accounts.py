@@ -7,18 +7,22 @@ cache shows it; until then the store refuses the write, because its resource ver
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol
 
 from kemu.emulated.apiserver.watch.cache import WatchCache
+from kemu.emulated.objects import resources
 from kemu.emulated.objects.amounts import resource_lists
 from kemu.emulated.objects.quotas import quotas
+from kemu.emulated.objects.quotas.evaluators import Surroundings
 from kemu.emulated.objects.quotas.quotas import Quota
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.resource_v1_pb2 import DeviceClass, ResourceClaim
 
 WriteStatus = Callable[[core_v1_pb2.ResourceQuota], Awaitable[int]]
 """Writes the status of a quota and returns its new resource version. Raises :class:`kemu.errors.ApiError`."""
 
+_PODS, _CLAIMS = resources.BY_PLURAL["pods"], resources.BY_PLURAL["resourceclaims"]
 MOST_CHARGED = 100
 """So many quotas are remembered beyond what the watch cache has."""
 
@@ -55,6 +59,32 @@ class CachedQuotas:
             self._read[key] = quota
             by_namespace.setdefault(quota.namespace, []).append(quota)
         self._by_namespace = by_namespace
+
+
+class CachedSurroundings(Surroundings):
+    """What the watch cache has."""
+
+    def __init__(self, cache: WatchCache) -> None:
+        self._cache = cache
+        self._at = -1
+        self._classes: dict[str, str] = {}
+
+    def classes(self) -> Mapping[str, str]:
+        collection = self._cache.collections["deviceclasses"]
+        if self._at != collection.last:
+            self._at = collection.last
+            found = (DeviceClass.FromString(entry.wire) for entry in collection.entries.values())
+            self._classes = {one.metadata.name: one.spec.extendedResourceName for one in found}
+        return self._classes
+
+    def pod(self, namespace: str, name: str) -> core_v1_pb2.Pod | None:
+        entry = self._cache.collections["pods"].entries.get(resources.key(_PODS, namespace, name))
+        return None if entry is None else core_v1_pb2.Pod.FromString(entry.wire)
+
+    def claims(self, namespace: str) -> Iterable[ResourceClaim]:
+        start = resources.key(_CLAIMS, namespace, "")
+        entries = self._cache.collections["resourceclaims"].entries
+        return (ResourceClaim.FromString(entry.wire) for key, entry in entries.items() if key.startswith(start))
 
 
 class Accounts:

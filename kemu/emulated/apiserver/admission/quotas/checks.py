@@ -11,8 +11,8 @@ from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission.quotas.limited_resources import LimitedResource
 from kemu.emulated.objects.amounts import resource_lists
-from kemu.emulated.objects.quotas import registry
-from kemu.emulated.objects.quotas.evaluators import CREATE, UPDATE
+from kemu.emulated.objects.quotas import evaluators, registry
+from kemu.emulated.objects.quotas.evaluators import CREATE, UPDATE, Surroundings
 from kemu.emulated.objects.quotas.quotas import Quota
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s.objects import KubernetesObject
@@ -30,6 +30,13 @@ class Request:
     """What is there, for an update."""
     subresource: str = ""
     dry_run: bool = False
+    around: Surroundings = evaluators.NOTHING
+
+    @property
+    def evaluator(self) -> evaluators.Evaluator[Any]:
+        found = registry.find(self.resource)
+        assert found is not None
+        return found.within(self.around)
 
     @property
     def namespace(self) -> str:
@@ -52,8 +59,7 @@ def check(
 ) -> list[Quota]:
     """The quotas as they are once the request is charged. Raises :class:`kemu.errors.ApiError` if it does not fit."""
     resource, obj = request.resource, request.obj
-    evaluator = registry.find(resource)
-    assert evaluator is not None
+    evaluator = request.evaluator
     limited_scopes = [one for rule in limited for one in rule.scopes if evaluator.in_scope(one, obj)]
     used = evaluator.usage(obj, now_unix_ns)
     limited_names = {
@@ -111,8 +117,7 @@ def _charges(
 ) -> dict[int, dict[str, Any]]:
     """What each of the matching quotas is to be charged, by index; under :data:`_NOBODY` what no quota counts. Empty:
     the request uses nothing more."""
-    evaluator = registry.find(request.resource)
-    assert evaluator is not None
+    evaluator = request.evaluator
     used = evaluator.usage(request.obj, now_unix_ns)
     charges = {index: dict(used) for index in matching or [_NOBODY]}
     if request.operation == UPDATE:

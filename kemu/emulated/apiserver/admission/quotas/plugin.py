@@ -5,7 +5,7 @@ from __future__ import annotations
 from kemu.emulated.apiserver import dry_runs
 from kemu.emulated.apiserver.admission.base import Host, Plugin
 from kemu.emulated.apiserver.admission.quotas import checks, limited_resources
-from kemu.emulated.apiserver.admission.quotas.accounts import Accounts, CachedQuotas
+from kemu.emulated.apiserver.admission.quotas.accounts import Accounts, CachedQuotas, CachedSurroundings
 from kemu.emulated.apiserver.admission.quotas.evaluations import Evaluations
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
@@ -19,6 +19,7 @@ class ResourceQuota(Plugin[KubernetesObject]):
     def __init__(self, storage: Storage, cache: WatchCache) -> None:
         super().__init__(storage, cache)
         self._known = CachedQuotas(cache)
+        self._around = CachedSurroundings(cache)
         self._limited: tuple[limited_resources.LimitedResource, ...] = ()
         self._evaluations: Evaluations | None = None
 
@@ -37,7 +38,8 @@ class ResourceQuota(Plugin[KubernetesObject]):
 
     async def validate(self, resource: Resource, obj: KubernetesObject) -> None:
         if resource.namespaced and (self._limited or self._known.of(obj.metadata.namespace)):
-            await self._evaluate(checks.Request(checks.CREATE, resource, obj, dry_run=dry_runs.ACTIVE.get()))
+            is_dry = dry_runs.ACTIVE.get()
+            await self._evaluate(checks.Request(checks.CREATE, resource, obj, dry_run=is_dry, around=self._around))
 
     def may_validate_update(self, resource: Resource, subresource: str) -> bool:
         return subresource != "status" or resource.plural == claims.CLAIMS
@@ -48,7 +50,8 @@ class ResourceQuota(Plugin[KubernetesObject]):
     async def validate_update(
         self, resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject
     ) -> None:
-        await self._evaluate(checks.Request(checks.UPDATE, resource, new, old, subresource, dry_runs.ACTIVE.get()))
+        is_dry = dry_runs.ACTIVE.get()
+        await self._evaluate(checks.Request(checks.UPDATE, resource, new, old, subresource, is_dry, self._around))
 
     async def _evaluate(self, request: checks.Request) -> None:
         if self._evaluations is not None and checks.concerns(request):

@@ -75,6 +75,7 @@ _SHAPES: Mapping[Form, Shape] = {
     Form.BYTES: Reading(_bytes, {"anyOf": [{"type": "string"}, {"type": "number", "exclusiveMinimum": 0}]}),
     Form.PROCESSES: ListOr(Text(r"(cell/|raylet/|gcs$|etcd$)[^\s]*", "a process: cell/<name>, raylet/0, gcs or etcd")),
     Form.RAYLETS: ListOr(Text(r"raylet/[^\s]+", "a raylet such as raylet/0, or a pattern")),
+    Form.TEXT: Text(),
     Form.TEXTS: ListOr(Text()),
     Form.COUNT: Whole(1),
     Form.CODE: Reading(_code, {"enum": list(CODES)}),
