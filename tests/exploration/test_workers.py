@@ -20,6 +20,7 @@ from kemu.lab.exploration.runs import Task
 from kemu.lab.exploration.sources import Source
 from kemu.lab.exploration.workers import Inline, Workers
 from kemu.lab.scenario.loading import loader
+from kemu.runtime import threads
 from tests.exploration.scenarios import RACE
 
 SOURCE = Source.of(loader.loads(RACE))
@@ -185,3 +186,54 @@ for _ in range(worker.Collector.ALL_EVERY):
 assert late() is None
 """
     subprocess.run([sys.executable, "-c", script], timeout=60, check=True)
+
+
+def test_a_worker_that_begins_as_a_copy_makes_the_same_records(tmp_path: Path) -> None:
+    """Where nobody else runs in the process, and it ends with that process, whatever becomes of it."""
+    script = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from kemu.lab.exploration.workers import Inline, Workers
+from tests.exploration import test_workers as here
+
+def argv(pid):
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+once = here.special("Kills", once=sys.argv[1])
+tasks = here.tasks(8, n2=here.special("Kills"), n6=once)
+print("said once")
+with Workers(2) as started, Workers(2, copies=True) as copies:
+    assert here.digests(copies, here.tasks(6)) == here.digests(Inline(), here.tasks(6))
+    first = copies.pids
+    assert [argv(pid) == argv(os.getpid()) for pid in first] == [True, True]
+    found = here.digests(copies, tasks)
+    assert [verdict for _, verdict, _ in found][2] == "died"
+    assert set(copies.pids).isdisjoint(first)
+    os.unlink(sys.argv[1])
+    assert found == here.digests(started, tasks)
+    assert not any(argv(pid) == argv(os.getpid()) for pid in started.pids)
+
+ending = threading.Event()
+other = threading.Thread(target=ending.wait, daemon=True)
+other.start()
+with Workers(1, copies=True) as beside_a_thread:
+    assert here.digests(beside_a_thread, here.tasks(1)) == here.digests(Inline(), here.tasks(1))
+    assert argv(beside_a_thread.pids[0]) != argv(os.getpid())
+ending.set()
+other.join()
+
+left = Workers(2, copies=True)
+here.digests(left, here.tasks(2))
+print(*left.pids, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "killed")]
+    env = os.environ | threads.ONE
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=env)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    said, pids = done.stdout.splitlines()
+    assert said == "said once"
+    deadline_s = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}").exists() for pid in pids.split()):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)

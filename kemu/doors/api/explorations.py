@@ -62,7 +62,7 @@ def explore(
     strategies = registry.make(names, Source.of(loaded, folder), seed)
     limit = DEFAULT_RUNS if runs is None and time is None else runs or 0
     wanted = campaigns.Settings(seed, limit, time or 0.0, failures=failures, out=None if out is None else Path(out))
-    executor: workers.Executor = workers.Workers(jobs) if jobs > 1 else workers.Inline()
+    executor: workers.Executor = workers.Workers(jobs, copies=True) if jobs > 1 else workers.Inline()
     try:
         campaign = campaigns.Campaign(loaded, strategies, wanted, executor, folder)
         for record in campaign.go():

@@ -9,9 +9,15 @@ about every message, as strategies do that search for interleavings; the scenari
 from __future__ import annotations
 
 import cProfile
+import json
 import os
+import resource
+import subprocess
+import sys
+import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from kemu.lab.exploration import runs
@@ -28,6 +34,7 @@ from kemu.runtime import random_streams
 from kemu.runtime.sim.steering.messages import Message
 
 WARM_UP = 5
+RACE = "race"
 
 _DRAWN = "{apiLatency: {uniform: {min: 500us, max: 2ms}}, watchLatency: {uniform: {min: 1ms, max: 20ms}}}"
 
@@ -154,6 +161,31 @@ def explore(nodes: int, pods: int, latencies: str, count: int = 150) -> dict[str
     }
 
 
+def search(scenario: str, runs: int, pinned: str = "") -> dict[str, Any]:
+    """A whole ``kemu explore`` with one worker, from its start to its end: CPU seconds of all its processes, with the
+    ordinary run, the canary, and what they import. ``scenario``: one that comes with kemu, or ``race``, that of
+    :func:`explore`; ``pinned``: a value of its matrix."""
+    with tempfile.TemporaryDirectory(prefix="kemu-bench-") as folder:
+        if scenario == RACE:
+            scenario = str(Path(folder) / "race.yaml")
+            Path(scenario).write_text(scenario_text(3, 10, "steered"))
+        words = ["explore", scenario, "--runs", str(runs), "--jobs", "1", "--no-shrink", "--json"]
+        words += ["--out", str(Path(folder) / "out"), *(["--set", pinned] if pinned else [])]
+        done = subprocess.run([sys.executable, "-m", "kemu.doors.cli.main", *words], capture_output=True, text=True)
+    if done.returncode not in (0, 1):
+        raise SystemExit(done.stderr)
+    found = json.loads(done.stdout)
+    if found["runs"] != runs:
+        raise SystemExit(f"only {found['runs']} runs")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = used.ru_utime + used.ru_stime
+    return {
+        "failures": len(found["failures"]),
+        "cpu_s": round(cpu_s, 2),
+        "runs_per_cpu_s": round(runs / cpu_s, 1),
+    }
+
+
 def on_ray(jobs: int, runs: int, rounds: int) -> dict[str, Any]:
     """What processes of this machine, and as many of Ray, do beside their runs: CPU time of the whole process, from its
     first run to its last, in percent of what its runs took. Both are measured in turn, and each against its own runs:
@@ -228,3 +260,11 @@ def noted(execution: Execution) -> tuple[int, float, float]:
 
 def settings() -> tuple[dict[str, Any], ...]:
     return tuple({"nodes": 3, "pods": 10, "latencies": latencies} for latencies in ("steered", "drawn"))
+
+
+def search_settings() -> tuple[dict[str, Any], ...]:
+    return (
+        {"scenario": RACE, "runs": 200},
+        {"scenario": "races/recreated-pod", "runs": 200},
+        {"scenario": "museum/134249-victim-preempted-again", "runs": 200, "pinned": "bugs=[]"},
+    )

@@ -171,6 +171,12 @@ BENCHMARKS = {
             explorations.settings(),
         ),
         Benchmark(
+            "explore-search",
+            "a whole kemu explore with one worker: runs for each second of CPU time of all its processes",
+            "kemu.lab.bench.explorations:search",
+            explorations.search_settings(),
+        ),
+        Benchmark(
             "explore-ray",
             "what a process of Ray does beside its runs for kemu explore, compared with one that kemu starts itself",
             "kemu.lab.bench.explorations:on_ray",

@@ -191,7 +191,7 @@ class Template:
         worker = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
-            with _no_return():
+            with forks.no_return():
                 forks.enter(worker)
                 os.close(requests)
                 os.close(answers)
@@ -378,14 +378,3 @@ def _same(record: T) -> T:
 
 def _waits(scenario: Scenario) -> bool:
     return scenario.until is not None or any(fault.when is not None for fault in scenario.chaos)
-
-
-@contextlib.contextmanager
-def _no_return() -> Generator[None, None, None]:
-    """A forked process has nothing to do in the frames of the one that forked."""
-    try:
-        yield
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(1)

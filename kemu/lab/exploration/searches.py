@@ -125,7 +125,7 @@ class Search:
         if not options.resumes:
             folders.check_replaced(options.out, folders.Held("search", scenario.name), force=options.force)
             _clear(options.out)
-        self._executor = executor or Workers(options.jobs)
+        self._executor = executor or Workers(options.jobs, copies=True)
         settings = campaigns.Settings(
             options.seed,
             options.runs,

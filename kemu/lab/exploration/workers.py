@@ -30,7 +30,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from kemu.errors import KemuError
-from kemu.lab.exploration.processes import pipes, worker
+from kemu.lab.exploration.processes import forks, pipes, worker
 from kemu.lab.exploration.processes.queues import (
     LIMIT_S,
     MOST_KEPT_BYTES,
@@ -74,19 +74,47 @@ class Inline:
         """Nothing to do."""
 
 
+def _started() -> subprocess.Popen[bytes]:
+    # What is importable here must be so there; an empty entry is the current directory.
+    path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
+    return subprocess.Popen(
+        [sys.executable, "-m", "kemu.lab.exploration.processes.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**threads.ONE, **os.environ, "PYTHONPATH": path},
+    )
+
+
+class _Forked:
+    """A worker that begins as a copy of this process: it need not import anything. Offers what is asked of a Popen."""
+
+    def __init__(self) -> None:
+        self.pid, self.stdin, self.stdout = worker.fork()
+        self._code: int | None = None
+
+    def wait(self, timeout: float | None = None) -> int:
+        until_s = math.inf if timeout is None else time.monotonic() + timeout
+        while self._code is None:
+            pid, status = os.waitpid(self.pid, 0 if timeout is None else os.WNOHANG)
+            if pid:
+                self._code = os.waitstatus_to_exitcode(status)
+            elif time.monotonic() >= until_s:
+                raise subprocess.TimeoutExpired("a worker", timeout or 0.0)
+            else:
+                time.sleep(0.01)
+        return self._code
+
+    def kill(self) -> None:
+        if self._code is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
 class _Process:
     """One worker, as its owner sees it."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, forked: bool) -> None:
         self.number = number
-        # What is importable here must be so there; an empty entry is the current directory.
-        path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "kemu.lab.exploration.processes.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**threads.ONE, **os.environ, "PYTHONPATH": path},
-        )
+        self._process = _Forked() if forked else _started()
         self.pid = self._process.pid
         self.out: IO[bytes] = self._process.stdout  # type: ignore[assignment]
         self._in: IO[bytes] = self._process.stdin  # type: ignore[assignment]
@@ -153,8 +181,12 @@ class _Process:
 class Workers:
     """So many processes."""
 
-    def __init__(self, jobs: int, *, limit_s: float = LIMIT_S, machine: memory.Machine | None = None) -> None:
+    def __init__(
+        self, jobs: int, *, limit_s: float = LIMIT_S, machine: memory.Machine | None = None, copies: bool = False
+    ) -> None:
+        """``copies``: they may begin as copies of this process, with all that it has imported, where that is safe."""
         self._jobs = jobs
+        self._copies = copies
         self._limit_s = limit_s
         self._machine = machine or memory.Machine()
         self._total_bytes = self._machine.total_bytes()
@@ -334,7 +366,7 @@ class Workers:
 
     def _start(self) -> None:
         self._started += 1
-        process = _Process(self._started)
+        process = _Process(self._started, self._copies and forks.is_alone())
         self._processes.append(process)
         self._selector.register(process.out, selectors.EVENT_READ, process)
 

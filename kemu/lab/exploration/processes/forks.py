@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable
+import threading
+import traceback
+from collections.abc import Callable, Collection, Iterator
 
 _PR_SET_PDEATHSIG = 1
 
@@ -43,3 +46,38 @@ def enter(parent: int) -> None:
         os._exit(1)
     for descriptor in _allowed.pop() if _allowed else ():
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def no_return() -> Iterator[None]:
+    """A forked process has nothing to do in the frames of the one that forked."""
+    try:
+        yield
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def is_alone() -> bool:
+    """Whether no other thread of this process could hold what a child needs; False where the system does not say so."""
+    try:
+        return len(os.listdir("/proc/self/task")) == 1 and threading.current_thread() is threading.main_thread()
+    except OSError:
+        return False
+
+
+def become_worker(parent: int, kept: Collection[int]) -> None:
+    """In a child that is to stay, first of all: see :func:`enter`. Of the files of the process that forked it keeps
+    these and standard error, which takes what user code prints."""
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    enter(parent)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) not in kept:
+            with contextlib.suppress(OSError):  # the folder itself
+                os.close(int(name))
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr

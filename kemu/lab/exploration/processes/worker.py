@@ -1,7 +1,7 @@
 """The process of a worker: reads batches of tasks from its standard input, and writes each record when it has it.
 
-Started by :mod:`kemu.lab.exploration.workers`. Messages are pickles behind their length. What user code prints goes to
-standard error.
+Started, or forked, by :mod:`kemu.lab.exploration.workers`. Messages are pickles behind their length. What user code
+prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import traceback
-from typing import Any
+from typing import Any, BinaryIO
 
 from kemu.errors import KemuError
 from kemu.lab.exploration.processes import forks, pipes
@@ -22,10 +22,34 @@ OUT_OF_MEMORY = b"out of memory"
 
 
 def main() -> None:
-    # Of a Ctrl-C, which reaches all processes of a terminal, only the campaign knows what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    _serve(requests, answers)
+
+
+def fork() -> tuple[int, BinaryIO, BinaryIO]:
+    """A worker that has imported what this process has, which must be alone (:func:`forks.is_alone`). Returns its
+    process id, where it reads and where it writes."""
+    requests, to_worker = os.pipe()
+    from_worker, answers = os.pipe()
+    parent = os.getpid()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()  # or both would write what is left
+    pid = os.fork()
+    if pid == 0:
+        with forks.no_return():
+            forks.become_worker(parent, (requests, answers))
+            gc.freeze()
+            _serve(os.fdopen(requests, "rb"), os.fdopen(answers, "wb"))
+            os._exit(0)
+    os.close(requests)
+    os.close(answers)
+    return pid, os.fdopen(to_worker, "wb"), os.fdopen(from_worker, "rb")
+
+
+def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    # Of a Ctrl-C, which reaches all processes of a terminal, only the campaign knows what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     collector = Collector()
     forks.allow(answers.fileno())
     sources: dict[int, Any] = {}
