@@ -347,7 +347,8 @@ class _Search:
                     text += f"{'/'.join(device.id)} because a claim constraint would not be satisfied"
                     raise AllocationError(text)
                 return None
-        if not self._fits(request, device):
+        # Otherwise it was asked a moment ago.
+        if must and not self._fits(request, device):
             self._roll_back(claim, request, device, undo, len(constraints))
             return None
         consumed: dict[str, Amount] = {}
