@@ -150,6 +150,12 @@ def _answer(*best: str, **totals: int) -> dict[str, Any]:
     return {"node": best[0], "best": list(best), "feasible": sorted(totals), "totals": totals, "scores": {}}
 
 
+def test_errors_of_several_nodes_may_come_in_any_order() -> None:
+    for kemu, kind in (("x. preemption: [b, a]", verdicts.ALIKE), ("x. preemption: [b, c]", verdicts.DIFFERENT)):
+        attempt = scheduler_logs.Attempt("dev/web", outcome=scheduler_logs.FAILED, message="x. preemption: [a, b]")
+        assert verdicts.of("f", attempt, {"node": "", "fullMessage": kemu, "feasible": []}).kind == kind
+
+
 def test_of_equal_nodes_any_may_be_taken_and_that_is_a_tie() -> None:
     assert verdicts.of("f", _bound("a", a=3, b=2), _answer("a", a=3, b=2)).kind == verdicts.ALIKE
     tied = verdicts.of("f", _bound("b", a=3, b=3), _answer("a", "b", a=3, b=3))
