@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -124,7 +125,7 @@ def test_a_run_in_which_nothing_goes_wrong_has_no_root() -> None:
 def test_a_planted_defect_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine that blames what was done last for whatever a template brings about."""
 
-    def last(self: Blame, uid: str, *steps: Step) -> list[Blamed]:
+    def last(self: Blame, uid: str, *steps: Step, part: object = None) -> list[Blamed]:
         acts = sorted((act for act in self.acts.all() if act.time_ns), key=lambda act: act.time_ns)
         return [Blamed(acts[-1], 1.0, steps)]
 
@@ -133,3 +134,133 @@ def test_a_planted_defect_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     last_event = max(range(len(made.scenario["spec"]["events"])))
     assert last_event not in made.planted[0].events, "a decoy has to come after the cause"
     assert not scores.is_named(made, scores.causes_of(made))
+
+
+def web(**spec: object) -> dict[str, object]:
+    pods = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "web", **spec.pop("container", {})}]},
+    }  # type: ignore[dict-item]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": pods, **spec},
+    }
+
+
+SETTINGS = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "b"}}
+RESTART = {"at": "60s", "rollout": {"restart": "deployment/web"}}
+UNUSUAL: dict[str, tuple[dict[str, object], str, str]] = {
+    "deleted reference": (
+        {
+            "references": {"contents": "strict"},
+            "manifests": [SETTINGS, web(container={"envFrom": [{"configMapRef": {"name": "settings"}}]})],
+            "events": [{"at": "30s", "delete": {"kind": "ConfigMap", "name": "settings"}}, RESTART],
+        },
+        "ConfigMap settings",
+        "deletion of ConfigMap settings",
+    ),
+    "label of nodes": (
+        {
+            "manifests": [
+                web() | {"spec": {**web()["spec"], "template": {  # type: ignore[dict-item]
+                    "metadata": {"labels": {"app": "web"}},
+                    "spec": {"nodeSelector": {"pool": "a"}, "containers": [{"name": "web"}]},
+                }}}
+            ],
+            "events": [
+                {"at": "30s", "patch": {"kind": "Node", "name": f"node-{number}", "merge": {
+                    "metadata": {"labels": {"pool": "b"}}}}}
+                for number in (1, 2, 3)
+            ] + [RESTART],
+        },
+        "Node node-1",
+        "change of 3 nodes",
+    ),
+    "registry": (
+        {
+            "references": {"missingImages": ["registry.corp/*"]},
+            "manifests": [web(), {**web(), "metadata": {"name": "shop"}} | {"spec": {
+                "replicas": 2, "selector": {"matchLabels": {"app": "shop"}}, "template": {
+                    "metadata": {"labels": {"app": "shop"}}, "spec": {"containers": [{"name": "web"}]}}}}],
+            "events": [
+                {"at": f"{30 + place}s", "patch": {"kind": "Deployment", "name": name, "strategic": {"spec": {
+                    "template": {"spec": {"containers": [{"name": "web", "image": f"registry.corp/{name}:2"}]}}}}}}
+                for place, name in enumerate(("web", "shop"))
+            ],
+        },
+        "registry registry.corp",
+        "registry registry.corp, which gives no images,",
+    ),
+    "autoscaler": (
+        {
+            "controllers": ["deployment", "replicaset", "horizontal-pod-autoscaler"],
+            "manifests": [
+                web(container={"resources": {"requests": {"cpu": "500m"}}}),
+                {
+                    "apiVersion": "autoscaling/v2",
+                    "kind": "HorizontalPodAutoscaler",
+                    "metadata": {"name": "web"},
+                    "spec": {
+                        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                        "minReplicas": 1,
+                        "maxReplicas": 60,
+                        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {
+                            "type": "Utilization", "averageUtilization": 50}}}],
+                    },
+                },
+            ],
+            "lives": [{"owner": "ReplicaSet/web-*", "usage": {"cpu": "1"}}],
+        },
+        "HorizontalPodAutoscaler web",
+        "HorizontalPodAutoscaler web as it stands",
+    ),
+    "scheduler": (
+        {
+            "manifests": [web()],
+            "schedulers": [{"name": "default-scheduler", "config": {
+                "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+                "profiles": [{"schedulerName": "default-scheduler", "pluginConfig": [{"name": "NodeAffinity", "args": {
+                    "addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                        {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["x"]}]}]}}}}]}],
+            }}],
+        },
+        "scheduler default-scheduler",
+        "scheduler default-scheduler as it stands",
+    ),
+    "flapping": (
+        {
+            "manifests": [web()],
+            "chaos": [{"id": "flap", "every": "90s", "from": "10s", "for": "60s", "crash": {"node": "node-2"}}],
+        },
+        "flap",
+        "fault crash of node-2",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", UNUSUAL)
+def test_roots_that_are_no_rollouts(case: str) -> None:
+    spec, name, what = UNUSUAL[case]
+    nodes = [{"namePrefix": "node-", "count": 3, "labels": {"pool": "a"}, "allocatable": {"cpu": "4", "memory": "8Gi"}}]
+    document = {
+        "apiVersion": "kemu.dev/v1",
+        "kind": "Scenario",
+        "metadata": {"name": "unusual"},
+        "spec": {"duration": "240s", "nodes": nodes, **spec},
+    }
+    found, _ = checking.run(loader.loads(yaml.safe_dump(document), "unusual.yaml"))
+    assert found.roots[0].name == name, [root.what for root in found.roots]
+    assert found.roots[0].what.startswith(what)
+    assert found.roots[0].share > 0.6
+
+
+def test_a_bug_that_is_switched_on_is_a_root_and_the_run_without_it_says_so() -> None:
+    scenario = loader.load(Path("scenarios/museum/106884-finished-pod-still-counts.yaml"))
+    found, _ = checking.run(scenario)
+    assert found.roots[0].name == "bug k8s-106884"
+    check = checking.check(scenario, found, limit_s=60, most=1).roots[0].check
+    assert check is not None
+    assert check.holds
+    assert "Without bug k8s-106884: 0 instead of 1 pod" in tellings.checked(check)

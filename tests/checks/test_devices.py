@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kemu.emulated.objects.conversion import convert
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.claims import PREFIX
 from kemu.lab.checks.history.facts import Fact
 from kemu.lab.checks.nodes.devices import DeviceHasOneClaim
+from kemu.lab.checks.registry import Judge
+from kemu.lab.checks.results import Result
 from kemu.lab.tell import devices
 from kemu.lab.tell.happenings import all_of
 from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
@@ -74,6 +78,43 @@ def test_a_device_of_two_claims_is_found_with_both() -> None:
 def test_a_device_that_was_given_back_may_be_given_away_again() -> None:
     found = DeviceHasOneClaim().result(fed(("red", claim("red", GPU_0)), ("red", None), ("blue", claim("blue", GPU_0))))
     assert (found.holds, found.detail) == (True, "2 devices were given to claims")
+
+
+def test_a_device_that_is_still_prepared_for_a_claim_that_is_gone_is_found() -> None:
+    found = prepared(("first", 3), ("second", 5))
+    assert found.holds is False
+    assert found.detail == (
+        "gpu.example.com/node-1/gpu-0 was prepared for claim second of second at 5.000 s, while it was prepared for"
+        " claim first of first"
+    )
+
+
+@pytest.mark.parametrize("between", ["devices.unprepared", "actor.started"])
+def test_a_device_that_was_unprepared_may_be_prepared_again(between: str) -> None:
+    assert prepared(("first", 3), ("second", 5), between=between).holds is True
+
+
+def prepared(*at: tuple[str, int], between: str = "") -> Result:
+    """The device of claims and pods of these names, one after the other, prepared at these seconds."""
+    judge = Judge()
+    second = 1_000_000_000
+
+    def write(at_s: int, rev: int, key: str, value: bytes | None) -> None:
+        change = [0 if value is not None else 1, key, value or b"", 1, 1]
+        data = {"rev": rev, "changes": [change], "bases": None}
+        judge.feed(at_s * second, "store", "store.txn", typed("store.txn", data))
+
+    for place, (name, at_s) in enumerate(at):
+        write(at_s - 1, 3 * place + 1, f"/registry/pods/default/{name}", pod(name))
+        write(at_s - 1, 3 * place + 2, f"{PREFIX}default/{name}", claim(name, GPU_0))
+        said = {"pod": f"default/{name}", "uid": name, "claims": [f"default/{name}"]}
+        kind = "devices.prepared"
+        judge.feed(at_s * second, "kubelet/node-1", kind, typed(kind, {**said, "start": at_s * second}))
+        write(at_s, 3 * place + 3, f"{PREFIX}default/{name}", None)
+        if between:
+            data = said if between == "devices.unprepared" else {"incarnation": 2}
+            judge.feed(at_s * second, "kubelet/node-1", between, typed(between, data))
+    return next(one for one in judge.results() if one.id == DeviceHasOneClaim.id)
 
 
 def test_admin_access_and_shares_are_not_judged() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -104,10 +105,26 @@ def test_with_json_a_mistake_is_one_object(arguments: str, capsys: pytest.Captur
 
 def test_help_imports_little() -> None:
     """What takes long is imported by the command that needs it."""
-    code = "import sys\ntry:\n    from kemu.doors.cli.main import main\n    main(['--help'])\n"
-    script = f"{code}finally:\n    print(*sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    loaded = set(done.stdout.splitlines()[-1].split())
+    loaded = modules("--help")
     slow = {"asyncio", "numpy", "grpc", "yaml", "difflib", "ssl", "kemu.lab.checks.history", "kemu.emulated.settings"}
     assert "kemu.doors.cli.main" in loaded
     assert loaded & slow == set()
+    assert len(loaded) < 235, "kemu --help takes as long as its modules"
+
+
+def test_a_run_imports_what_it_needs(tmp_path: Path) -> None:
+    """What other commands and runtimes need, and components that a scenario has not, cost its start nothing."""
+    loaded = modules("run", "races/late-delete", "--out", str(tmp_path / "run"))
+    needless = {"ray", "pandas", "jinja2", "opentelemetry", "aiohttp", "matplotlib", "jsonschema"}
+    components = {"autoscaler.autoscaler", "autoscaler.horizontal.autoscaler", "gateway", "bridge"}
+    assert "kemu.emulated.scheduler.loop" in loaded
+    assert loaded & (needless | {f"kemu.emulated.{name}" for name in components}) == set()
+    assert len(loaded) < 1340, "every hundred modules are 40 ms of each kemu run"
+
+
+def modules(*arguments: str) -> set[str]:
+    """What is loaded at the end of a command."""
+    code = f"import sys\ntry:\n    from kemu.doors.cli.main import main\n    main({list(arguments)})\n"
+    script = f"{code}finally:\n    print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    return set(done.stdout.splitlines()[-1].split())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -145,3 +147,41 @@ def test_whoever_stops_asking_leaves_the_workers_for_the_next(expected: list[Any
             if record.number == 2:
                 break
         assert digests(workers, tasks(6)) == expected[:6]
+
+
+@pytest.mark.parametrize("how", ["gc.collect(0)", "gc.collect(0); gc.collect(2)", "gc.collect()", "pass"])
+def test_what_a_run_leaves_in_cycles_is_gone_before_the_next(how: str) -> None:
+    """Also where the run has collected by itself, and so made it older. In a process of its own: its garbage is its
+    own."""
+    script = f"""
+import gc, weakref
+from kemu.lab.exploration.processes import worker
+
+class Left: pass
+
+def run():
+    left = Left()
+    left.itself = left
+    {how}
+    return weakref.ref(left)
+
+collector = worker.Collector()
+kept = []
+for number in range(worker.Collector.ALL_EVERY + 3):
+    gone = run()
+    collector.after_a_run()
+    assert gone() is None, number
+    kept.append([number])
+assert gc.get_freeze_count() and not gc.isenabled()
+
+# What a later run has kept, in a cycle, and lets go of: seen when all is looked at.
+kept.append(Left())
+kept[-1].itself = kept[-1]
+late = weakref.ref(kept[-1])
+collector.after_a_run()
+kept.pop()
+for _ in range(worker.Collector.ALL_EVERY):
+    collector.after_a_run()
+assert late() is None
+"""
+    subprocess.run([sys.executable, "-c", script], timeout=60, check=True)

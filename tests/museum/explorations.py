@@ -11,7 +11,7 @@ import gc
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from kemu.lab.exploration import workers
+from kemu.lab.exploration.clusters import Cluster
 from kemu.lab.exploration.executions import Failure
 from kemu.lab.exploration.plans import Plan
 from kemu.lab.exploration.searches import Options, Search
@@ -206,7 +207,11 @@ def searched(subject: Subject, settings: Mapping[str, Any], runs: int) -> Found 
                     gc.collect()
                 if time.process_time() - begun_s > MOST_CPU_S:
                     break
-            clusters = search.clusters()
+            return found_first(scenario, search.clusters())
+
+
+def found_first(scenario: Scenario, clusters: Sequence[Cluster]) -> Found | None:
+    """The first run that failed, as a scenario; None: none did."""
     if not clusters:
         return None
     first = clusters[0].first

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
 from kemu.errors import KemuError
-from kemu.runtime.ray import processes
+from kemu.runtime.ray import frames, processes
+from kemu.runtime.ray.broker.server import Connection
 from kemu.runtime.ray.driver import standing
 from tests.ray.world import alive, no_more_shared_memory, shared_memory, until_true
 
@@ -174,3 +180,56 @@ def test_a_folder_that_kemu_has_not_made_is_not_removed(written: standing.Standi
     write(dataclasses.replace(written, pid=1 << 22))
     assert standing.down() == (True, [])
     assert state.exists()
+
+
+# What a driver leaves behind when Ray is slow, without Ray ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_early", [False, True], ids=["once they run", "while they start"])
+def test_a_driver_that_ends_leaves_neither_cells_nor_calls(is_early: bool) -> None:
+    free = threading.Event()
+    ray = MagicMock()
+    ray.exceptions = SimpleNamespace(
+        **dict.fromkeys(("RayTaskError", "OutOfMemoryError", "NodeDiedError", "ObjectLostError", "RayError"), OSError)
+    )
+    place, submit = ray.remote.return_value.options.return_value.remote, ray.remote.return_value.return_value.remote
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        place.side_effect = lambda name: f"cell {name}"
+        submit.side_effect = lambda function, argument: loop.create_future()
+        calls = ThreadPoolExecutor(1)
+        broker = SimpleNamespace(lost="", goes_on=True, patience_s=None, ray=ray, calls=calls, warm=lambda: None)
+        connection = Connection(broker, MagicMock())  # type: ignore[arg-type]
+        reader = asyncio.StreamReader()
+
+        def ask(*requests: tuple[object, ...]) -> None:
+            for number, (method, *arguments) in enumerate(requests, 100):
+                reader.feed_data(frames.packed([number, method, arguments]))
+
+        reading = asyncio.create_task(connection.read(reader))
+        if is_early:
+            calls.submit(free.wait, 30)
+        ask(("place", 1, {}, ["a"]), ("place", 2, {}, ["b"]), ("submit", 3, "m:f", b"", 0, False))
+        ask(("submit", 4, "m:f", b"", 0, False))
+        if not is_early:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            await loop.run_in_executor(calls, lambda: None)  # after them
+            calls.submit(free.wait, 30)
+        ask(("kill", 1), ("kill", 2))
+        reader.feed_eof()
+        await reading
+        for _ in range(5):  # the last requests wait for their turn
+            await asyncio.sleep(0)
+        closing = asyncio.create_task(connection.close())
+        await asyncio.sleep(0)
+        free.set()
+        await closing
+        await loop.run_in_executor(calls, lambda: None)
+
+    asyncio.run(main())
+    placed = {f"cell {call.args[0]}" for call in place.call_args_list}
+    assert is_early or (len(placed), submit.call_count) == (2, 2)
+    assert {call.args[0] for call in ray.kill.call_args_list} == placed
+    assert len({id(call.args[0]) for call in ray.cancel.call_args_list}) == submit.call_count

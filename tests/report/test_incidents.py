@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
 import shutil
-from collections.abc import Iterator
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +22,10 @@ from kemu.doors.cli import main, run_folders
 from kemu.errors import KemuError
 from kemu.lab.scenario.loading import loader
 from kemu.lab.tell import people
+from kemu.lab.tell.causes import finding
+from kemu.lab.tell.live import causes, runs
 from kemu.lab.tell.page import folds, remedies
+from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "incidents" / "leak"
 CHROMIUM = shutil.which("chromium")
@@ -80,10 +87,79 @@ def test_what_the_cluster_said_stands_beside_the_run(page: Page) -> None:
     assert any("are evicted" in row for row in rows[said + 1 :])
 
 
+OUTSIDE = """() => {
+  const found = [], [width, height] = [192, 259.2].map((mm) => mm * 96 / 25.4);
+  const left = document.body.getBoundingClientRect().left;
+  const clipping = [...document.querySelectorAll("main, main *")].filter((one) =>
+    getComputedStyle(one).overflow === "hidden" &&
+    (one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > one.clientWidth + 1));
+  const isOut = (box) => box.width > 1 &&
+    (box.right - left > width + 1 || box.left < left - 1 || box.bottom + scrollY > height + 1);
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const parent = node.parentElement;
+    if (!node.data.trim() || !parent.checkVisibility() || parent.matches(".unseen, .skip")) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    if (clipping.some((one) => one.contains(node)) || [...range.getClientRects()].some(isOut)) found.push(node.data);
+  }
+  return found;
+}"""
+"""Texts that are not whole on both A4 and Letter, while the page is laid out as for print."""
+
+
+def printed(page: Page) -> tuple[list[int], list[str]]:
+    """Numbers of pages on A4 and Letter, and the texts that do not fit."""
+    margin = dict.fromkeys(("top", "bottom", "left", "right"), "9mm")
+    pages = [
+        len(re.findall(rb"/Type\s*/Page\b(?!s)", page.pdf(format=paper, margin=margin, print_background=True)))  # type: ignore[arg-type]
+        for paper in ("A4", "Letter")
+    ]
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    outside = page.evaluate(OUTSIDE)
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    return pages, outside
+
+
 @needs_chromium
-def test_it_prints_on_one_page(page: Page) -> None:
-    pages = re.findall(rb"/Type\s*/Page\b(?!s)", page.pdf(prefer_css_page_size=True))
-    assert len(pages) == 1
+def test_it_prints_whole_on_one_page(page: Page, folder: Path, tmp_path: Path) -> None:
+    """With remedies, without, with few things to say; and with too many, of which it says how many are left out."""
+    before = page.evaluate("document.body.getBoundingClientRect().width")
+    assert printed(page) == ([1, 1], [])
+    assert page.evaluate("document.body.getBoundingClientRect().width") == before
+    few = tmp_path / "few"
+    assert main.main(["run", "seeds/multi-scheduler-race", "--out", str(few), "--report", "--json"]) == 0
+    assert main.main(["report", str(folder / "run"), "--out", str(folder / "alone.html")]) == 0
+    for file in (folder / "alone.html", few / "report.html"):
+        page.goto(file.as_uri())
+        page.wait_for_selector("html[data-ready]")
+        assert printed(page) == ([1, 1], []), file
+    page.goto((folder / "page.html").as_uri())
+    page.wait_for_selector("html[data-ready]")
+    page.evaluate(
+        """() => {
+          const rows = document.querySelector(".beside tbody");
+          for (let number = 0; number < 200; number++) rows.append(rows.firstElementChild.cloneNode(true));
+        }"""
+    )
+    assert printed(page) == ([1, 1], [])
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert re.fullmatch(r"and 2\d\d more lines, which this page has on a screen", page.inner_text(".left-out"))
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    page.evaluate("addEventListener('beforeprint', () => { document.body.style.cssText = '' })")
+    assert printed(page)[1], "a page that is not fitted is noticed"
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+
+
+@needs_chromium
+@pytest.mark.parametrize("more", [[], ["--virtual-time-budget=8000"]])
+def test_chromium_prints_it_so(folder: Path, tmp_path: Path, more: list[str]) -> None:
+    """Before the script runs, and after; on what chromium takes by itself, Letter."""
+    words = [str(CHROMIUM), "--headless", "--no-sandbox", *more, f"--print-to-pdf={tmp_path / 'a.pdf'}"]
+    subprocess.run([*words, (folder / "page.html").as_uri()], check=True, capture_output=True, timeout=120)
+    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", (tmp_path / "a.pdf").read_bytes())) == 1
 
 
 @needs_chromium
@@ -97,6 +173,83 @@ def test_it_fits_a_phone_and_everybody_can_read_it(page: Page, scheme: Any) -> N
     found = page.evaluate("axe.run({resultTypes: ['violations']}).then((results) => results.violations)")
     page.set_viewport_size({"width": 1280, "height": 800})
     assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")] == []
+
+
+def test_the_first_screen_of_a_run_that_goes_on_has_its_causes_so_far(folder: Path, tmp_path: Path) -> None:
+    """As fresh as a fifth of one core allows; in the end they are those of the report."""
+    (tmp_path / "run").mkdir()
+    shutil.copy(folder / "run" / "scenario.yaml", tmp_path / "run")
+    with Reader(folder / "run" / FILE_NAME) as reader:
+        header, events = reader.header, list(reader)
+    told = finding.causes_of(folder / "run").to_json()
+    middle = next(index for index, event in enumerate(events) if event.time_ns > 1_357_500_000_000)
+    found, used = runs.Runs("leak", finds_causes=True), list[float]()
+
+    def find() -> None:
+        causes.follow(found)
+        used.append(time.thread_time())
+
+    with contextlib.closing(Writer(tmp_path / "run" / FILE_NAME, header)) as writer:
+        found.begin(tmp_path / "run", "", 1500.0)
+        threads = [threading.Thread(target=target, daemon=True) for target in (found.follow, find)]
+        begun = time.monotonic()
+        for thread in threads:
+            thread.start()
+        for event in events[:middle]:
+            writer.append(*event)
+        writer.flush()
+
+        def until(holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+            while time.monotonic() - begun < 120:
+                page: dict[str, Any] = json.loads(found.page()[0])
+                if page["page"]["runs"] and holds(page):
+                    return page
+                time.sleep(0.05)
+            raise AssertionError("it never came")
+
+        page = until(lambda page: page["live"]["state"]["caused"] > 1357)
+        first = page["firsts"]["0"]
+        assert "What led to what <small>as of 22 min 37 s" in first
+        assert "so far" in first
+        assert "the cluster said" in first
+        took = time.monotonic() - begun
+        for event in events[middle:]:
+            writer.append(*event)
+    (tmp_path / "run" / "verdict.json").write_bytes((folder / "run" / "verdict.json").read_bytes())
+    found.judged()
+    found.end(runs.OVER, "over")
+    page = until(lambda page: found.page()[1])
+    summary = page["page"]["runs"][0]["summary"]
+    run = found.followed(0)
+    assert run is not None
+    assert run.causes == told
+    assert [one["what"] for one in summary["chains"]] == [one["what"] for one in told["roots"]]
+    assert summary["as_of"] == ""
+    found.stop()
+    for thread in threads:
+        thread.join(10)
+    print(f"{used[0]:.1f} s of CPU in {time.monotonic() - begun:.1f} s, {took:.1f} s to the middle")
+
+
+def test_causes_leave_a_core_to_the_run(folder: Path) -> None:
+    """Whatever the log holds: what they took is a fifth of the time that has passed."""
+    found, used = runs.Runs("leak", finds_causes=True), list[float]()
+    found.begin(folder / "run", "", 1500.0)
+
+    def find() -> None:
+        causes.follow(found)
+        used.append(time.thread_time())
+
+    thread = threading.Thread(target=find, daemon=True)
+    begun = time.monotonic()
+    thread.start()
+    while time.monotonic() - begun < 3:
+        found._asked = True
+        time.sleep(0.02)
+    found.stop()
+    thread.join(20)
+    found.follow()  # closes the log
+    assert 0 < used[0] <= 0.25 * (time.monotonic() - begun)
 
 
 def test_a_container_that_is_started_again_uses_memory_anew(folder: Path) -> None:

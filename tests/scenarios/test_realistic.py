@@ -15,6 +15,7 @@ from kemu.lab.scenario.playing import runner
 
 LONG = (
     "chaos/thousand-nodes",
+    "groups/large-gang",
     "jobs/nightly-cron-job",
     "races/approvals",
     "seeds/starvation",

@@ -1,4 +1,4 @@
-"""The command line: how it is read, what becomes of errors, pipes and interrupts; its commands are in ``commands``.
+"""The command line: parsing, errors, pipes and interrupts; its commands are in ``commands``.
 
 collectors    the options of commands that send traces to a collector, and the sending
 exits         exit codes of all commands

@@ -15,7 +15,9 @@ _SECOND_NS = 1_000_000_000
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--otlp", metavar="HOST:PORT", default="", help="send the traces there (OTLP over gRPC)")
+    parser.add_argument(
+        "--otlp", metavar="HOST:PORT", default="", help="send the traces to this address (OTLP over gRPC)"
+    )
     parser.add_argument(
         "--at",
         metavar="now|TIME",
@@ -29,12 +31,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="the id of the run in its traces (kemu.run): runs with different ids never mix",
     )
     parser.add_argument(
-        "--api-calls", action="store_true", help="with --otlp: send spans of clients and servers for each API call, too"
+        "--api-calls", action="store_true", help="with --otlp: also send client and server spans of each API call"
     )
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raises KemuError for values that make no sense, before a run and not after it."""
+    """Raises KemuError for invalid values, before the run."""
     if not options.otlp:
         for given, name in ((options.at, "--at"), (options.api_calls, "--api-calls")):
             if given:
@@ -45,7 +47,7 @@ def check(options: argparse.Namespace) -> None:
 
 
 def manner(options: argparse.Namespace, run_id: str = "") -> exports.Manner:
-    """``run_id``: another than the one in the log."""
+    """``run_id`` replaces the one in the log."""
     return exports.Manner(moment(options.at), run_id, options.api_calls)
 
 

@@ -1,4 +1,4 @@
-"""Whatever ends a command without a result: told in words, or as the one object of ``--json``, with its exit code.
+"""Errors that end a command: printed as text, or as the one object of ``--json``, with their exit codes.
 
 The object is ``{"error": kind, "message": text, "exit": code, "problems": [{file, line, column, path, message,
 suggestion}]}``; docs/errors.md describes it.
@@ -102,7 +102,7 @@ def tell(failure: Failure, *, as_json: bool) -> int:
 
 
 def _fitting(text: str, stream: TextIO) -> str:
-    """On a terminal, lines are broken between words; in files and pipes they stay whole."""
+    """The text, with lines broken between words on a terminal, but not in files and pipes."""
     if not stream.isatty():
         return text
     width = shutil.get_terminal_size().columns
@@ -116,7 +116,7 @@ def _broken(line: str, width: int) -> str:
 
 
 def extra_of(error: ModuleNotFoundError, command: str = "") -> str | None:
-    """The extra of kemu that has the missing package; None: none has."""
+    """The extra of kemu that has the missing package, or None."""
     extras = EXTRAS.get((error.name or "").partition(".")[0], ())
     of_command = _OF_COMMANDS.get(command)
     return of_command if of_command in extras else next(iter(extras), None)
@@ -180,19 +180,19 @@ _PLEASE = "this is a bug in kemu: please report it with this file, which holds t
 
 
 def tell_beside(text: str, report: Path) -> int:
-    """Tell of a bug of kemu's, beside a result. Returns the exit code."""
+    """Report a bug in kemu, in addition to a result. Returns the exit code."""
     print(_fitting(bug(text, report).text, sys.stderr), file=sys.stderr)
     return exits.RAISED
 
 
 def bug(text: str, report: Path, more: Mapping[str, Any] | None = None) -> Failure:
-    """Bug of kemu's, with the report that tells of it."""
+    """A bug in kemu, with the crash report."""
     told = f"kemu: {text.split(chr(10), 1)[0]}\n{_PLEASE} {report}"
     return Failure("internal", text, exits.RAISED, more={"report": str(report), **(more or {})}, text=told)
 
 
 def _run(options: argparse.Namespace) -> dict[str, Any]:
-    """Where the run log of a run that broke is."""
+    """The path of the run log of a run that broke."""
     out = getattr(options, "out", None)
     return {"run": str(out)} if out is not None and folders.held_in(out) is not None else {}
 
@@ -211,7 +211,7 @@ def _of_mistakes(problems: Sequence[Problem]) -> Failure:
 
 
 def _told_once(problems: Sequence[Problem]) -> list[str]:
-    """A line each; of many that say the same in items of the same list, the first ones, and where the others are."""
+    """One line each; for the same mistake in many items of a list, the first ones, and the places of the others."""
     alike: dict[tuple[str, str, str], list[Problem]] = {}
     for problem in problems:
         alike.setdefault((problem.file, re.sub(r"\[\d+\]", "[]", problem.path), problem.message), []).append(problem)
@@ -230,7 +230,7 @@ def _told_once(problems: Sequence[Problem]) -> list[str]:
 
 
 def _is_of_the_disk(error: OSError, options: argparse.Namespace) -> bool:
-    """About a file or folder that the user named; an error without a name is a bug, unless it is about the disk."""
+    """Whether the error is about a file or folder that the user named, or about the disk; any other one is a bug."""
     return error.filename is not None or (error.errno in _DISK and getattr(options, "out", None) is not None)
 
 

@@ -1,4 +1,4 @@
-"""What a search has found, for its report: each failure as a run of its own, made again in memory."""
+"""The findings of a search, for its report: each failure as a run that is repeated in memory."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def of(folder: Path, data: Path | None) -> tuple[list[pages.Part], dict[str, Any
 
 
 def row(cluster: Cluster, file: Path, run: int) -> dict[str, Any]:
-    """A way to fail, with the scenario that shows it, if there is one. ``run``: of the page; -1: none."""
+    """A kind of failure, with its scenario, if there is one. ``run``: its run in the page; -1: none."""
     return {
         "id": cluster.id,
         "detail": cluster.failure.detail,
@@ -71,7 +71,7 @@ def row(cluster: Cluster, file: Path, run: int) -> dict[str, Any]:
 
 
 def _campaign(file: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The first line, and the records of the runs; a last line that was cut short is left out."""
+    """The first line, and the records of the runs, without a truncated last line."""
     try:
         header, *lines = file.read_text().splitlines()
         found = []
@@ -99,7 +99,7 @@ def _part(file: Path, above: Path, name: str, data: Path | None) -> pages.Part:
 
 
 def made(scenario: Scenario, name: str, commands: list[tuple[str, str]], folder: Path) -> pages.Part:
-    """A run that is made in memory, with what explains it. ``folder``: where ``kemu explain`` may have told that."""
+    """A run in memory, with its explanation. ``folder``: where ``kemu explain`` may have written one."""
     from kemu.lab.tell.explaining import losses, reports
 
     recordings = losses.Recordings()

@@ -27,7 +27,7 @@ RETRY_S = 0.02
 
 @contextlib.contextmanager
 def answered(progress: Progress, tell: Callable[[], int], tidy: Callable[[], None]) -> Iterator[Callable[[], None]]:
-    """Within this, or until the function that it gives is called. ``tidy``: called when the log is closed, takes the
+    """Within this, or until the function that it yields is called. ``tidy``: called when the log is closed, removes the
     progress bar away; ``tell``: then says how far the run came, and gives the exit code."""
 
     def answer(*_: object) -> None:
@@ -60,7 +60,7 @@ def answered(progress: Progress, tell: Callable[[], int], tidy: Callable[[], Non
 
 
 def failure(progress: Progress, out: Path, checkpoint_s: float | None = None) -> failures.Failure:
-    """What is told. ``checkpoint_s``: the virtual time of the checkpoint from which the run can go on."""
+    """The message. ``checkpoint_s``: the virtual time of the checkpoint from which the run can be resumed."""
     if progress.phase == states.LOADING:
         return failures.Failure("interrupted", "interrupted before the run began", exits.INTERRUPTED)
     if progress.phase == states.JUDGING:

@@ -1,4 +1,4 @@
-"""``--live``: the options, the page that is served meanwhile, and what happens to it at the end."""
+"""``--live``: the options, the page that is served during a run, and its end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOO_FAST_S = 3.0
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--live", action="store_true", help="serve the page of kemu report while it goes on, on this machine only"
+        "--live", action="store_true", help="serve the page of kemu report during the run, on this machine only"
     )
     parser.add_argument(
         "--live-port", type=parsers.whole_number, default=None, metavar="N", help="with --live: the port; default: any"
@@ -36,7 +36,7 @@ def add_pace_to(parser: argparse.ArgumentParser) -> None:
         type=_pace,
         default=0.0,
         metavar="Nx",
-        help="virtual seconds for each real one at most, as 1x or 10x, to watch a run (sim)",
+        help="maximum virtual seconds for each real one, such as 1x or 10x, to watch a run (sim)",
     )
 
 
@@ -57,6 +57,9 @@ class Explained(Protocol):
     def commands(self) -> Sequence[tuple[str, str]]:
         """With what they do."""
         ...
+
+    @property
+    def causes(self) -> Mapping[str, Any] | None: ...
 
 
 class Live:
@@ -112,7 +115,7 @@ class Live:
     # --- a search, whose findings are the runs of the page
 
     def searched(self, status: str, figures: str, lines: Sequence[str], *, now: bool = False) -> None:
-        """How far it is; said a few times a second, or ``now``."""
+        """Report the progress, a few times a second, or ``now``."""
         if self._page is not None and (now or time.monotonic() - self._told_at >= EVERY_S):
             self._told_at = time.monotonic()
             self._page.search(status, figures, lines)
@@ -139,7 +142,7 @@ class Live:
         return self._findings - 1
 
     def interrupted(self, text: str) -> None:
-        """The page stays in the browsers, and says so."""
+        """Tell the page, which stays in the browsers, that the run was interrupted."""
         if self._page is not None:
             self._page.end("interrupted", text)
             self._page.close()
@@ -154,7 +157,7 @@ class Live:
             if sys.stdin.isatty():
                 print(f"live: {page.url} until Ctrl-C{hint}", file=sys.stderr, flush=True)
                 for number, part in enumerate(explanations()):
-                    page.explained(number, part.explanation, part.commands)
+                    page.explained(number, part.explanation, part.commands, part.causes)
                 threading.Event().wait()
         except KeyboardInterrupt:
             print(file=sys.stderr)
@@ -162,13 +165,13 @@ class Live:
             self.close()
 
     def close(self) -> None:
-        """Whatever happened."""
+        """Stop the server, whatever happened."""
         if self._page is not None:
             self._page.close()
         self._temporary.close()
 
 
 def too_fast(verdict: Mapping[str, Any]) -> str:
-    """What to say of a run that could not be watched."""
+    """The hint for a run that was too fast to watch."""
     is_quick = verdict["runtime"] == "sim" and verdict["wall_s"] < TOO_FAST_S
     return "; too fast to watch? --pace 1x" if is_quick else ""

@@ -1,4 +1,4 @@
-"""The entry point: which command, and what becomes of its errors (:mod:`kemu.doors.cli.failures`).
+"""The entry point: selects the command, and handles its errors (:mod:`kemu.doors.cli.failures`).
 
 Exit codes: 0 holds, 1 a check or an expectation failed, 2 the input is wrong, 3 unknown, 4 the user's own code
 or kemu raised, 130 interrupted.
@@ -7,6 +7,7 @@ or kemu raised, 130 interrupted.
 from __future__ import annotations
 
 import argparse
+import gc
 import signal
 import sys
 import warnings
@@ -17,19 +18,24 @@ import kemu
 from kemu.doors.cli import exits, failures, pipes
 from kemu.doors.cli.parsers import Parser
 from kemu.errors import LogCutWarning
-from kemu.runtime import threads
+from kemu.runtime import garbage, threads
 
 Command = Callable[[argparse.Namespace], int]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit code."""
-    return exits.heard(_main(arguments))
+    try:
+        return exits.heard(_main(arguments))
+    finally:
+        if arguments is None:
+            gc.freeze()  # else the interpreter would look for garbage in all there is, three times, before it ends
 
 
 def _main(arguments: Sequence[str] | None) -> int:
     if arguments is None:
         threads.one_by_default()
+        garbage.look_rarely()
     words = sys.argv[1:] if arguments is None else list(arguments)
     options = argparse.Namespace()
     if arguments is None:
@@ -52,7 +58,7 @@ def _main(arguments: Sequence[str] | None) -> int:
 
 
 def _answer_sigterm() -> None:
-    """From now on SIGTERM is like Ctrl-C, whatever that does at the time."""
+    """From now on SIGTERM acts like Ctrl-C."""
 
     def interrupt(*_: object) -> None:
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
@@ -63,7 +69,7 @@ def _answer_sigterm() -> None:
 
 
 def _tell_of_cut_logs() -> None:
-    """A line on stderr, whatever command reads such a log."""
+    """Print a line on stderr when a command reads a truncated log."""
     usual = warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:

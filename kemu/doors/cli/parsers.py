@@ -1,4 +1,4 @@
-"""How kemu reads its command line: argparse, with mistakes told in one sentence and the nearest right word.
+"""Parsing of the command line: argparse, with mistakes reported in one sentence and a suggestion.
 
 A mistake raises UsageError with the usage of the command that it was made in; :mod:`kemu.doors.cli.failures` prints it.
 """
@@ -90,7 +90,7 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(self._told(message), self.prog, self.format_usage())
 
     def _told(self, message: str) -> str:
-        """argparse's own messages, as sentences of ours."""
+        """argparse's messages in kemu's words."""
         missing = message.removeprefix("the following arguments are required: ")
         if missing != message:
             name = missing.partition(",")[0]
@@ -106,7 +106,7 @@ class Parser(argparse.ArgumentParser):
         return message.removeprefix("argument ")
 
     def _check_options(self, words: Sequence[str]) -> None:
-        """Refuses the first option that the command does not have."""
+        """Reject the first option that the command does not have."""
         known = self._option_string_actions
         for word in words:
             if word == "--" or (self.commands and not word.startswith("-")):

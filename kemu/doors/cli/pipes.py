@@ -22,7 +22,7 @@ _NEITHER_MOVING = re.compile(STEERING.replace(r"\r(?!\n)|", "").replace("0-9;]*m
 
 
 def steer(stream: TextIO, sequence: str) -> None:
-    """Write what moves the cursor: a sequence of kemu's own."""
+    """Write one of kemu's own sequences that move the cursor."""
     (stream.write_as_it_is if isinstance(stream, _Outliving) else stream.write)(sequence)
 
 
@@ -45,7 +45,7 @@ def outlived() -> Iterator[None]:
 
 
 class _Stream:
-    """All of a text stream, but for what a subclass does otherwise."""
+    """A text stream that forwards everything that a subclass does not override."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -55,7 +55,7 @@ class _Stream:
 
 
 class _Outliving(_Stream):
-    """A text stream that goes nowhere once its reader has gone."""
+    """A text stream that discards its output once its reader has gone."""
 
     def write(self, text: str) -> int:
         return self.write_as_it_is(harmless(text))
@@ -77,7 +77,7 @@ class _Outliving(_Stream):
             self._leave()
 
     def _leave(self) -> None:
-        """What the stream still holds, and all that follows, goes to the null device."""
+        """Redirect the stream's pending and later output to the null device."""
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, self._stream.fileno())
         os.close(null)

@@ -1,4 +1,4 @@
-"""How the user calls kemu."""
+"""The name of the kemu command."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def name() -> str:
-    """The command for the user to call kemu again: its name if the shell finds it, else the present one."""
+    """The command to call kemu again: its name if the shell finds it, else the current path."""
     called = sys.argv[0]
     if shutil.which("kemu") or Path(called).name != "kemu":
         return "kemu"

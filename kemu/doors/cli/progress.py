@@ -31,7 +31,7 @@ LEAST_S = 2.0
 
 
 class Bar:
-    """A line, or a few, that are rewritten, from :meth:`start` to :meth:`close`."""
+    """Lines that are rewritten, from :meth:`start` to :meth:`close`."""
 
     def __init__(self, stream: TextIO, text: Callable[[float], str], *, plain_every_s: float = 0.0) -> None:
         """``text``: what it says so many seconds after its start. ``plain_every_s``: where there is no terminal, it is
@@ -47,7 +47,7 @@ class Bar:
         self._begun = time.monotonic()
 
     def start(self) -> None:
-        """Nothing if it is shown already."""
+        """Show the bar, unless it is shown already."""
         draw = self._draw if self._stream.isatty() else self._print if self._plain_every_s else None
         if self._thread is None and draw is not None:
             self._over.clear()
@@ -55,7 +55,7 @@ class Bar:
             self._thread.start()
 
     def aside(self, say: Callable[[], object]) -> None:
-        """Print something else; the line is away meanwhile."""
+        """Print something else, with the bar removed meanwhile."""
         with self._lock:
             self._clear()
             say()
@@ -69,7 +69,7 @@ class Bar:
 
     @contextlib.contextmanager
     def still(self) -> Iterator[None]:
-        """Within this it is away, and has no thread."""
+        """Within this the bar is removed, and has no thread."""
         was_shown = self._thread is not None
         self.close()
         yield
@@ -93,7 +93,7 @@ class Bar:
             print(self._text(time.monotonic() - self._begun), file=self._stream, flush=True)
 
     def _back(self) -> str:
-        """To the beginning of what is drawn, which goes away."""
+        """Move to the beginning of the bar, and remove it."""
         return f"\x1b[{self._drawn - 1}A\r\x1b[J" if self._drawn > 1 else "\r\x1b[2K"
 
     def _clear(self) -> None:
@@ -116,7 +116,7 @@ _USUAL_COLUMNS = 80
 
 @contextlib.contextmanager
 def waiting(stream: TextIO, what: str) -> Iterator[None]:
-    """Meanwhile a line says what takes so long, and for how long already."""
+    """Show a line with the current task and its duration."""
     bar = Bar(stream, lambda elapsed_s: f"{what}, {elapsed_s:.0f} s")
     bar.start()
     try:
@@ -126,7 +126,7 @@ def waiting(stream: TextIO, what: str) -> Iterator[None]:
 
 
 class Line:
-    """What the bar of a run says. ``elapsed_s``: real seconds since the command began."""
+    """The text of a run's progress bar. ``elapsed_s``: real seconds since the command began."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -136,7 +136,7 @@ class Line:
         """When, and how far: as a share of each of two measures."""
 
     def restart(self) -> None:
-        """The run goes on after a time in which nothing happened: its pace is measured anew."""
+        """Measure the pace again, after a pause of the run."""
         self._phase = ("", 0)
 
     def text(self, progress: Progress, elapsed_s: float) -> str:
@@ -206,7 +206,7 @@ def _cells(found: Mapping[str, loads.Load]) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """As roughly as an estimate is."""
+    """A duration, rounded like an estimate."""
     if seconds < 99.5:
         return f"{max(round(seconds), 1)} s"
     if seconds < 5970:

@@ -62,7 +62,7 @@ def made(scenario: Scenario, name: str, commands: list[tuple[str, str]], folder:
 
 
 def write_comparison(file: Path, found: list[pages.Part], comparison: Mapping[str, Any]) -> int:
-    """The page of remedies side by side, the run as it is first. Returns its size in bytes."""
+    """Write the page of remedies side by side, after the unchanged run. Returns its size in bytes."""
     best, reached = comparison["best"], comparison["reached"]
     goal = comparison["goal"]
     called = remedies.names(comparison)
@@ -77,7 +77,7 @@ def write_comparison(file: Path, found: list[pages.Part], comparison: Mapping[st
 
 
 def parts(run: Path, data: Path | None) -> list[pages.Part]:
-    """The run, or each variant of a matrix, with what explains it."""
+    """The run, or each variant of a matrix, with its explanation."""
 
     folders = run_folders.all_of(run)
     explained = _explanations(run, folders, data)
@@ -120,7 +120,7 @@ def _runtime(folder: Path) -> str:
 
 
 def _scenario(run: Path, data: Path | None) -> Scenario | None:
-    """As it was run; None where it cannot be loaded here, such as a trace whose files are elsewhere."""
+    """The scenario as it was run; None if it cannot be loaded, for example because a trace's files are elsewhere."""
     from kemu.doors.cli import inputs
     from kemu.runtime.runlog import folders as run_files
 
@@ -173,7 +173,7 @@ def _events_bytes(folder: Path) -> int:
 
 
 def _made(run: Path, folders: list[Path], wanted: list[Path], data: Path | None) -> dict[Path, dict[str, Any]]:
-    """Explanations of runs in virtual time that can be made again."""
+    """Explanations of runs in virtual time that can be repeated."""
     from kemu.lab.scenario.loading import loader
     from kemu.lab.tell.explaining import losses, reports
 

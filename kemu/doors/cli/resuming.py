@@ -1,4 +1,4 @@
-"""``kemu run --resume``: goes on with a run whose process was killed.
+"""``kemu run --resume``: resumes a run whose process was killed.
 
 Its checkpoint is woken where one waits; the run then has the terminal of this command, which passes signals on and ends
 with the exit code of the run. Where none waits the run is made again. Neighbour:

@@ -1,4 +1,4 @@
-"""Run folders as commands are given them: which variant is meant, and what the run has left there."""
+"""Run folders as arguments of commands: the selected variant, and the files of the run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_variant(parser: argparse.ArgumentParser) -> None:
 
 
 def choose(run: Path, variant: str | None) -> Chosen:
-    """Raises KemuError for a folder without a run, and for a variant that is not there."""
+    """Raises KemuError for a folder without a run, and for a variant that does not exist."""
     found = all_of(run)
     folder = found[0] if variant is None else _variant(found, variant)
     if folder == run:
@@ -55,7 +55,7 @@ def all_of(run: Path) -> list[Path]:
 
 
 def verdict(folder: Path) -> dict[str, Any]:
-    """What verdict.json holds; nothing where there is none, or where it is damaged."""
+    """The contents of verdict.json; empty if it is missing or damaged."""
     from kemu.runtime.runlog import folders
 
     try:
@@ -65,7 +65,7 @@ def verdict(folder: Path) -> dict[str, Any]:
 
 
 def observed(folder: Path) -> list[dict[str, Any]]:
-    """What a real cluster said, as the scenario of the run has it."""
+    """The events of a real cluster, as the scenario of the run has them."""
     import yaml
 
     from kemu.runtime.runlog import folders as run_files
@@ -82,7 +82,7 @@ def observed(folder: Path) -> list[dict[str, Any]]:
 
 
 def tell_unfinished(folder: Path) -> None:
-    """On standard error, of a run without a verdict: what there is of it, and what can be done with it."""
+    """For a run without a verdict, print on standard error what exists of it, and the possible next steps."""
     from kemu.lab.scenario.playing.checkpoints import waking
     from kemu.runtime import runtimes
     from kemu.runtime.runlog import folders

@@ -45,7 +45,6 @@ from kemu.runtime.runlog.events import (
     ScaleUpRequested,
 )
 
-NAME = "cluster-autoscaler"
 STATUS = "cluster-autoscaler-status"
 """The ConfigMap that events about the autoscaler itself regard."""
 NEW_POD_S, NEW_GPU_POD_S = 2, 30
@@ -63,7 +62,8 @@ class ClusterAutoscaler:
         self._settings = restored(settings.Settings, config["autoscaler"])
         self._lag = distributions.parse(config.get("lag", 0))
         self._client = clients.of_actor(env, config)
-        self._recorder = recorders.Recorder(env, self._client, NAME, "0", config.get("events", recorders.NOTABLE))
+        level = config.get("events", recorders.NOTABLE)
+        self._recorder = recorders.Recorder(env, self._client, settings.AUTOSCALER, "0", level)
         self._cluster = Cluster()
         if config.get("devices"):
             self._cluster.devices = Devices(env.clock)

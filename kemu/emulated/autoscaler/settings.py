@@ -1,4 +1,4 @@
-"""The settings of the cluster autoscaler and of the provider of its machines.
+"""The settings of the cluster autoscaler and of the provider of its machines; those of the autoscaler of pods.
 
 Those of the autoscaler are its flags with their defaults (``config/flags`` of the cluster autoscaler). A scenario
 writes them under ``autoscaler``; docs/autoscaler.md lists them.
@@ -30,6 +30,8 @@ from kemu.emulated.settings.shapes import (
     Whole,
 )
 
+AUTOSCALER, HORIZONTAL = "cluster-autoscaler", "horizontal-pod-autoscaler"
+"""Names of the controllers."""
 EXPANDERS = ("least-waste", "random", "most-pods", "least-nodes", "price", "priority")
 """The default first."""
 
@@ -209,3 +211,20 @@ class Settings:
             if group.name in seen:
                 yield Complaint(("nodeGroups", index, "name"), f"a second group is called {group.name}")
             seen.add(group.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Horizontal:
+    """The flags ``--horizontal-pod-autoscaler-…`` of kube-controller-manager."""
+
+    sync_period_ns: int = setting(DURATION, "How often it looks at each of them; {default} by default.", "15s")
+    downscale_stabilization_ns: int = setting(
+        DURATION, "For so long the highest recommendation counts; {default} by default.", "5m"
+    )
+    tolerance: float = setting(Number(0), "How far usage may be from its target; {default} by default.", 0.1)
+    cpu_initialization_period_ns: int = setting(
+        DURATION, "How long after its start what a pod uses of the CPU may not count; {default} by default.", "5m"
+    )
+    initial_readiness_delay_ns: int = setting(
+        DURATION, "Who became unready so soon after its start has never been ready; {default} by default.", "30s"
+    )

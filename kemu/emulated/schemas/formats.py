@@ -125,15 +125,14 @@ _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\-\u0080-\U0010ffff]"
 _QUOTED = r'"(?:[^"\\\x00-\x08\x0a-\x1f\x7f]|\\[^\x00-\x08\x0a-\x1f\x7f])*"'
 _LOCAL = rf"(?:{_ATOM}+(?:\.{_ATOM}+)*|{_QUOTED})"
 _DOMAIN = rf"(?:{_ATOM}+(?:\.{_ATOM}+)*|\[[^\[\]\s]*\])"
-_EMAIL = re.compile(
-    rf"\s*(?:(?:(?:{_ATOM}|\.)+|{_QUOTED})(?:\s+(?:(?:{_ATOM}|\.)+|{_QUOTED}))*\s*)?<{_LOCAL}@{_DOMAIN}>\s*"
-)
-_BARE_EMAIL = re.compile(rf"\s*{_LOCAL}@{_DOMAIN}\s*(?:\([^()]*\)\s*)?")
+# Compiled when they are first used: these two take longer than the whole module.
+_EMAIL = rf"\s*(?:(?:(?:{_ATOM}|\.)+|{_QUOTED})(?:\s+(?:(?:{_ATOM}|\.)+|{_QUOTED}))*\s*)?<{_LOCAL}@{_DOMAIN}>\s*"
+_BARE_EMAIL = rf"\s*{_LOCAL}@{_DOMAIN}\s*(?:\([^()]*\)\s*)?"
 
 
 def _is_email(text: str) -> bool:
     """``mail.ParseAddress``: with or without a name before it."""
-    return _BARE_EMAIL.fullmatch(text) is not None or _EMAIL.fullmatch(text) is not None
+    return re.fullmatch(_BARE_EMAIL, text) is not None or re.fullmatch(_EMAIL, text) is not None
 
 
 def _is_hostname(text: str) -> bool:

@@ -16,6 +16,7 @@ MAX_WAIT_NS = 300 * SECOND_NS
 MAX_OVERTAKEN = 100
 MAX_EVICTION_RETURNS = 3
 MAX_PREEMPTION_RETURNS = 3
+MAX_PART_NS = 30 * SECOND_NS
 MAX_WATCH_DELAY_NS = 30 * SECOND_NS
 
 
@@ -38,6 +39,13 @@ class Loops:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Gangs:
+    """What the check gangs-are-whole is told; None: :data:`MAX_PART_NS`."""
+
+    part_for_ns: int | None = setting(POSITIVE_DURATION, "For no longer may a part of a gang hold room.")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Watches:
     """What the check watch-has-no-gaps is told."""
 
@@ -55,6 +63,7 @@ class Checks:
 
     starvation: Starvation = setting(Section(Starvation), "Limits of the check no-pod-starves.", {})
     loops: Loops = setting(Section(Loops), "Limits of the checks no-eviction-loop and no-preemption-loop.", {})
+    gangs: Gangs = setting(Section(Gangs), "Limits of the check gangs-are-whole.", {})
     watches: Watches = setting(Section(Watches), "Limits of the check watch-has-no-gaps.", {})
     disable: list[str] = setting(ListOf(Text()), "Ids of checks that do not count.", [])
 
@@ -86,6 +95,7 @@ class Limits:
     max_overtaken: int | None = None
     max_eviction_returns: int | None = None
     max_preemption_returns: int | None = None
+    max_part_ns: int | None = None
     node_eviction_rate: float = 0.1
     """In nodes per second, the faster of the two that the node lifecycle controller knows."""
     node_grace_ns: int = 40 * SECOND_NS

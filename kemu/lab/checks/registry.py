@@ -24,7 +24,7 @@ from kemu.lab.checks.nodes import (
     volumes,
 )
 from kemu.lab.checks.results import Check, Fold, Listener, Result
-from kemu.lab.checks.scheduling import budgets, caches, leaders, ledgers, loops, priorities, progress, waiting
+from kemu.lab.checks.scheduling import budgets, caches, gangs, leaders, ledgers, loops, priorities, progress, waiting
 from kemu.lab.checks.watches import events
 from kemu.lab.checks.workloads import collected, countings, job_counts, orders, schedules, shortages, surpluses
 from kemu.runtime.runlog import frames
@@ -91,6 +91,7 @@ ALL: tuple[type[Check], ...] = (
     waiting.NoPodStarves,
     loops.NoEvictionLoop,
     loops.NoPreemptionLoop,
+    gangs.GangsAreWhole,
 )
 """Every check and detector; all of them look at every run."""
 

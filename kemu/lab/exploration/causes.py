@@ -55,6 +55,8 @@ class Names:
             kinds.setdefault(namespace, "<name>")
             kinds[name] = kinds[pod.key] = "<pod>"
             kinds[pod.uid] = "<uid>"
+        for key in history.claims.known():
+            kinds[key] = kinds[key.partition("/")[2]] = "<claim>"
         self._kinds = {name: kind for name, kind in kinds.items() if name and name not in _WORDS}
         longest_first = sorted(self._kinds, key=lambda name: (-len(name), name))
         self._pattern = re.compile(rf"(?<![\w.\-/])(?:{'|'.join(map(re.escape, longest_first))})(?![\w\-/])")

@@ -8,6 +8,7 @@ their claims.
 from __future__ import annotations
 
 import copy
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,6 +48,17 @@ _NONE_LEFT = 8
 
 
 @dataclass
+class Refusing:
+    """A webhook that kept controllers from creating pods, as the cluster's Events say."""
+
+    message: str
+    """What it said, or why it could not be asked."""
+    namespaces: set[str] = field(default_factory=set)
+    has_configuration: bool = False
+    """Its WebhookConfiguration is in the dump, and says what it is about."""
+
+
+@dataclass
 class Kept:
     """What goes into the scenario, and what is told of the rest."""
 
@@ -59,6 +71,10 @@ class Kept:
     """What, why, and what to write in its place."""
     made: Counter[str] = field(default_factory=Counter)
     """What the dump lacks and others refer to."""
+    absent: set[tuple[str, str, str]] = field(default_factory=set)
+    """Kind, namespace and name of ConfigMaps and Secrets that the cluster said are not there."""
+    refusing: dict[str, Refusing] = field(default_factory=dict)
+    """Webhooks that refused or failed, by name."""
     sick_nodes: dict[str, str] = field(default_factory=dict)
     """Nodes that were not ready, with the reason that was given."""
 
@@ -72,12 +88,15 @@ def sort(dump: Dump, *, keeps_autoscalers: bool) -> Kept:
     defined = {manifests.defined_by(each) for each in dump.objects.values()}
     acting = (controller_keys.HORIZONTAL_POD_AUTOSCALER,) if keeps_autoscalers else ()
     taken: list[dict[str, Any]] = []
+    kept.refusing = _refusing(dump)
     for key, given in dump.objects.items():
         data: dict[str, Any] = cast(dict[str, Any], removed_betas.upgraded(given))
         if key.kind == "Event":
             kept.events.append(data)
         elif _is_remade(key, data):
             kept.remade[key.kind] += 1
+        elif key.kind in _WEBHOOKS and (own := _only_refusing(data, kept)):
+            taken.append(own)
         elif not _is_left(key, data, kept, acting, defined):
             taken.append(data)
     revisions = list(_missing_revisions(taken))
@@ -97,8 +116,82 @@ def sort(dump: Dump, *, keeps_autoscalers: bool) -> Kept:
         made = _accepted(trimming.trimmed(_without_contents(cleaned, kept)), kept, acting)
         if made is not None:
             kept.objects.append(made)
+    kept.absent = _absent(dump)
     _complete(kept, _priorities(taken))
     return kept
+
+
+_DENIED = re.compile(r'admission webhook "([^"]+)" denied the request: ?(.*)', re.DOTALL)
+_FAILED = re.compile(r'failed calling webhook "([^"]+)": ?(.*)', re.DOTALL)
+
+
+def _refusing(dump: Dump) -> dict[str, Refusing]:
+    """Webhooks that the cluster's Events name."""
+    found: dict[str, Refusing] = {}
+    for key, data in dump.objects.items():
+        text = str(data.get("message") or data.get("note") or "") if key.kind == "Event" else ""
+        said = _DENIED.search(text) or _FAILED.search(text)
+        if said is not None:
+            subject = data.get("involvedObject") or data.get("regarding") or {}
+            one = found.setdefault(said[1], Refusing(" ".join((said[0] if said.re is _FAILED else said[2]).split())))
+            one.namespaces.add(str(subject.get("namespace") or "default"))
+    return found
+
+
+def _only_refusing(data: Mapping[str, Any], kept: Kept) -> dict[str, Any] | None:
+    """A WebhookConfiguration with those of its webhooks alone."""
+    own = [one for one in data.get("webhooks") or () if one.get("name") in kept.refusing]
+    for one in own:
+        kept.refusing[one["name"]].has_configuration = True
+    return {**data, "webhooks": own} if own else None
+
+
+_NOT_FOUND = re.compile(r'\b(configmap|secret) "([^"]+)" not found')
+
+
+def _absent(dump: Dump) -> set[tuple[str, str, str]]:
+    """By statuses of pods and by Events."""
+    found = set()
+    for key, data in dump.objects.items():
+        texts: list[tuple[str, str]] = []
+        if key.kind == "Event":
+            subject = data.get("involvedObject") or data.get("regarding") or {}
+            texts.append((str(subject.get("namespace") or ""), str(data.get("message") or data.get("note") or "")))
+        elif key.kind == "Pod":
+            status = data.get("status") or {}
+            for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+                waiting = (one.get("state") or {}).get("waiting") or {}
+                texts.append((key.namespace, str(waiting.get("message") or "")))
+        for namespace, text in texts:
+            for kind, name in _NOT_FOUND.findall(text):
+                place = namespace, name
+                full = "ConfigMap" if kind == "configmap" else "Secret"
+                if Key("", full, *place) not in dump.objects:
+                    found.add((full, *place))
+    return found
+
+
+def _referred(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Kind, name and key of each ConfigMap and Secret that pods of this spec need; no key: any contents will do."""
+    for group in ("initContainers", "containers"):
+        for one in spec.get(group) or ():
+            for variable in one.get("env") or ():
+                of = variable.get("valueFrom") or {}
+                for kind, ref in (("ConfigMap", of.get("configMapKeyRef")), ("Secret", of.get("secretKeyRef"))):
+                    if ref and not ref.get("optional"):
+                        yield kind, str(ref.get("name")), str(ref.get("key"))
+            for source in one.get("envFrom") or ():
+                for kind, ref in (("ConfigMap", source.get("configMapRef")), ("Secret", source.get("secretRef"))):
+                    if ref and not ref.get("optional"):
+                        yield kind, str(ref.get("name")), ""
+    for volume in spec.get("volumes") or ():
+        sources = [volume, *((volume.get("projected") or {}).get("sources") or ())]
+        for each in sources:
+            for kind, ref in (("ConfigMap", each.get("configMap")), ("Secret", each.get("secret"))):
+                if ref and not ref.get("optional"):
+                    name = str(ref.get("name") or ref.get("secretName"))
+                    for item in ref.get("items") or [dict[str, Any]()]:
+                        yield kind, name, str(item.get("key") or "")
 
 
 _REVISION = "controller-revision-hash"
@@ -319,6 +412,32 @@ def _complete(kept: Kept, priorities: Mapping[str, int]) -> None:
     for (kind_name, _), one in made.items():
         kept.made[kind_name] += 1
         kept.objects.append(one)
+    if kept.absent:
+        _fill(kept)
+
+
+def _fill(kept: Kept) -> None:
+    """Empty ConfigMaps and Secrets where the dump lacks them and the cluster did not: pods that wait for what is not
+    there make it count."""
+    there = {
+        (each["kind"], str(each["metadata"].get("namespace") or "default"), each["metadata"]["name"]): each
+        for each in kept.of("ConfigMap", "Secret")
+    }
+    for each in list(kept.objects):
+        namespace = str(each["metadata"].get("namespace") or "default")
+        for spec in pod_specs(each):
+            for kind, name, key in _referred(spec):
+                place = kind, namespace, name
+                if place in kept.absent or name == "kube-root-ca.crt":
+                    continue
+                known = there.get(place)
+                if known is None:
+                    known = {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": namespace}}
+                    there[place] = known
+                    kept.made[kind] += 1
+                    kept.objects.append(known)
+                if key and not any(key in (known.get(part) or {}) for part in ("data", "binaryData", "stringData")):
+                    known["data"] = {**(known.get("data") or {}), key: ""}
 
 
 def pod_specs(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

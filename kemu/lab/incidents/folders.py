@@ -4,6 +4,7 @@ incident/
 ├── scenario.yaml          what to run: nodes and objects by file, lives, the length; comments say what was left out
 ├── manifests/cluster/     nodes.yaml, namespaces.yaml, … : what belongs to no namespace
 ├── manifests/NAMESPACE/   deployments.yaml, pods.yaml, … : one file for each kind
+├── webhooks_of_….py   stands for webhooks that refused pods, if there were any
 ├── timeline.txt           the Events of the cluster before the dump, in a line for what is alike
 └── timeline.yaml          the same by seconds of the run, which reports and stories show beside it
 """
@@ -32,6 +33,8 @@ from kemu.lab.scenario.format.keys import controller_keys
 from kemu.runtime.words import counted, harmless
 
 SCENARIO, MANIFESTS, TIMELINE, OBSERVED = "scenario.yaml", "manifests", "timeline.txt", "timeline.yaml"
+HOOKS = "webhooks_of_{}.py"
+"""A module of this name is loaded once in a process: it bears that of the incident."""
 MARK = "# made by kemu import"
 """The first words of a scenario that may be made anew."""
 _CLUSTER = "cluster"
@@ -79,6 +82,8 @@ def write(dump: Dump, folder: Path, *, force: bool = False, duration: str = "", 
     pods = list(kept.of("Pod"))
     entries = lives.entries(pods, usage, raw)
     running = _annotate(pods, usage)
+    ailing = lives.ailments(pods, raw, dump.objects.values(), kept.events)
+    entries = [*ailing.entries, *entries]
     files = _files(kept.objects)
     for path, objects in files.items():
         _write(folder / MANIFESTS / path, objects)
@@ -105,12 +110,14 @@ def write(dump: Dump, folder: Path, *, force: bool = False, duration: str = "", 
     measured_s = lives.length_s(dump.usage)
     length = duration or f"{max(_LEAST_S, min(_MOST_S, round(measured_s) or 1800)) // 60}m"
     called = name or folder.resolve().name
-    (folder / SCENARIO).write_text(_scenario(written, entries, length, called))
+    if kept.refusing:
+        (folder / _module(called)).write_text(_hooks(kept.refusing))
+    (folder / SCENARIO).write_text(_scenario(written, entries, sorted(ailing.images), length, called))
     before = kept.left.total()
     rehearsals.rehearse(folder / SCENARIO, lambda problem: _leave_out(problem, folder, files, kept))
     if kept.left.total() > before:
         written.objects -= kept.left.total() - before
-        (folder / SCENARIO).write_text(_scenario(written, entries, length, called))
+        (folder / SCENARIO).write_text(_scenario(written, entries, sorted(ailing.images), length, called))
     return written
 
 
@@ -147,8 +154,8 @@ def _clear(folder: Path, *, force: bool) -> None:
             hint = "--force makes it anew" if is_own else "name another folder with --out"
             raise KemuError(f"{folder}: is not empty; {hint}")
         shutil.rmtree(folder / MANIFESTS, ignore_errors=True)
-        for name in (TIMELINE, OBSERVED):
-            (folder / name).unlink(missing_ok=True)
+        for file in (folder / TIMELINE, folder / OBSERVED, *folder.glob(HOOKS.format("*"))):
+            file.unlink(missing_ok=True)
     folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -216,7 +223,9 @@ def _documents(objects: Sequence[Mapping[str, Any]]) -> str:
 # The scenario --------------------------------------------------------------------------------------------------------
 
 
-def _scenario(written: Written, entries: Sequence[Mapping[str, Any]], length: str, name: str) -> str:
+def _scenario(
+    written: Written, entries: Sequence[Mapping[str, Any]], images: Sequence[str], length: str, name: str
+) -> str:
     kept = written.kept
     parts = [
         f"{MARK}: {counted(written.nodes, 'node')}, {counted(written.pods, 'pod')}. Edit it as you like.\n",
@@ -242,6 +251,16 @@ def _scenario(written: Written, entries: Sequence[Mapping[str, Any]], length: st
         for node, why in kept.sick_nodes.items():
             crash = _flow({"at": "0s", "crash": {"actor": f"kubelet/{node}", "restart": False}})
             parts.append(f"    - {crash}  # {harmless(' '.join(why.split()))}\n")
+    if kept.refusing:
+        parts.append("  apiServers:                  # webhooks that refused pods when the dump was taken\n")
+        parts.append("    admissionHooks:\n")
+        for number, (hook, one) in enumerate(kept.refusing.items()):
+            entry = {"name": hook, "hook": f"{_module(name).removesuffix('.py')}:refuse_{number}"}
+            parts.append(f"      - {_flow(entry if one.has_configuration else {**entry, 'rules': [_OF_PODS]})}\n")
+    if images or kept.absent:
+        strict = {"contents": "strict"} if kept.absent else {}
+        stated = {**strict, **({"missingImages": list(images)} if images else {})}
+        parts.append(f"  references: {_flow(stated)}   # what could not be had when the dump was taken\n")
     if entries:
         parts.append(
             "  lives:                       # pods that controllers make anew; those of the dump state their own\n"
@@ -250,6 +269,26 @@ def _scenario(written: Written, entries: Sequence[Mapping[str, Any]], length: st
     if kept.events:
         parts.append(f"  observed: {{file: {OBSERVED}}}   # what the cluster said, shown beside the run\n")
     parts += [f"  # {line}\n" for line in _examples(kept)]
+    return "".join(parts)
+
+
+_OF_PODS = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+
+
+def _module(name: str) -> str:
+    return HOOKS.format(_name(name).replace("-", "_"))
+
+
+def _hooks(refusing: Mapping[str, fates.Refusing]) -> str:
+    """A module whose functions refuse what controllers create, as the webhooks did."""
+    parts = ['"""Stands for webhooks that refused pods, or could not be asked."""\n']
+    for number, (name, one) in enumerate(refusing.items()):
+        parts.append(
+            f"\n\ndef refuse_{number}(review):\n    {name!r}\n"
+            f'    by_controller = review.user["username"].startswith("system:serviceaccount:kube-system:")\n'
+            f"    if by_controller and review.namespace in {sorted(one.namespaces)!r}:\n"
+            f"        review.deny({one.message!r})\n"
+        )
     return "".join(parts)
 
 

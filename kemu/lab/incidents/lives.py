@@ -8,10 +8,12 @@ the dump get their own by annotation.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -215,3 +217,172 @@ def _drawn(codes: Counter[int]) -> Json:
 
 def _time(text: object) -> datetime | None:
     return datetime.fromisoformat(text.replace("Z", "+00:00")) if isinstance(text, str) and text else None
+
+
+# What ailed them -----------------------------------------------------------------------------------------------------
+
+_PULLS = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
+_REVISION = "controller-revision-hash"
+_GRACE_S = 90
+"""A container that is not ready for so long after its start will not become ready."""
+
+
+@dataclass
+class Ailments:
+    """What kept pods from running in the cluster, as a scenario says it."""
+
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    """Of ``lives``: for pods that the same template makes anew."""
+    images: set[str] = field(default_factory=set)
+    """That no container of the dump runs and some could not pull."""
+
+
+def ailments(
+    pods: Sequence[dict[str, Any]],
+    raw: Mapping[tuple[str, str], Mapping[str, Any]],
+    objects: Iterable[Mapping[str, Any]],
+    events: Iterable[Mapping[str, Any]],
+) -> Ailments:
+    """Crash loops, OOM kills, probes that fail and images that cannot be had, by the statuses that the dump shows.
+    Writes the annotations of the pods that stand in it."""
+    found = Ailments()
+    now = _newest(objects)
+    failing = _probes_that_fail(events)
+    running = {
+        str(one.get("image"))
+        for pod in raw.values()
+        for one in (pod.get("status") or {}).get("containerStatuses") or ()
+        if "running" in (one.get("state") or {})
+    }
+    known: set[str] = set()
+    for pod in pods:
+        name = str(pod["metadata"].get("namespace") or "default"), str(pod["metadata"]["name"])
+        status = raw.get(name, {}).get("status") or {}
+        specs = {str(one["name"]): one for one in pod["spec"].get("containers") or ()}
+        for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
+            waiting = (one.get("state") or {}).get("waiting") or {}
+            container = str(one.get("name"))
+            image = str(specs.get(container, {}).get("image") or one.get("image"))
+            if waiting.get("reason") in _PULLS:
+                reason = str(waiting.get("message") or waiting["reason"])
+                _annotate(pod, {f"kemu.dev/image-pull-error.{container}": " ".join(reason.split())[:200]})
+                found.images |= {image} - running
+                continue
+            if container not in specs:
+                continue
+            life = _life_of(
+                specs[container], one, failing.get((*name, container), failing.get((*name, ""), set())), now
+            )
+            if not life:
+                continue
+            pod["spec"].setdefault("restartPolicy", "Always")
+            _annotate(pod, _as_annotations(container, life))
+            entry = _entry(pod, specs, container, life)
+            text = json.dumps(entry, sort_keys=True)
+            place = json.dumps({key: entry.get(key) for key in ("namespace", "owner", "selector", "image")})
+            if "owner" in entry and place not in known and text not in known:
+                known |= {place, text}
+                found.entries.append(entry)
+    return found
+
+
+def _life_of(spec: Mapping[str, Any], status: Mapping[str, Any], failing: set[str], now: float) -> dict[str, Any]:
+    """Of one container: ``runSeconds`` and ``exitCode``, ``usage`` or ``probes``; empty: nothing ails it."""
+    state = status.get("state") or {}
+    ended = (status.get("lastState") or {}).get("terminated") or state.get("terminated")
+    loops = (state.get("waiting") or {}).get("reason") == "CrashLoopBackOff" or (
+        "terminated" in state and status.get("restartCount")
+    )
+    if ended and (loops or (status.get("restartCount") and not status.get("ready"))):
+        begin, end = _time(ended.get("startedAt")), _time(ended.get("finishedAt"))
+        seconds = max(1, round((end - begin).total_seconds())) if begin is not None and end is not None else 5
+        limit = ((spec.get("resources") or {}).get("limits") or {}).get("memory")
+        if ended.get("reason") == "OOMKilled" and limit is not None:
+            most = quantities.approximate(str(limit))
+            curve_ = {"from": _text("memory", most / 8), "to": _text("memory", most * 1.2), "over": f"{seconds}s"}
+            return {"usage": {"memory": {"ramp": curve_}}}
+        if "livenessProbe" in spec and ("liveness" in failing or ended.get("exitCode") in (137, 143)):
+            probe = spec["livenessProbe"]
+            lasts = int(probe.get("periodSeconds") or 10) * int(probe.get("failureThreshold") or 3)
+            return {"probes": {"liveness": {"failsFrom": f"{max(0, seconds - lasts)}s"}}}
+        return {"runSeconds": seconds, "exitCode": int(ended.get("exitCode") or 0)}
+    started = _time((state.get("running") or {}).get("startedAt"))
+    waits = "readinessProbe" in spec and started is not None and status.get("ready") is False
+    if waits and ("readiness" in failing or (started is not None and now - started.timestamp() > _GRACE_S)):
+        return {"probes": {"readiness": {"failsFrom": "0s"}}}
+    return {}
+
+
+def _entry(pod: Mapping[str, Any], specs: Mapping[str, Any], container: str, life: Mapping[str, Any]) -> dict[str, Any]:
+    """For pods of the same template: of the same ReplicaSet, or of the same revision of a StatefulSet or DaemonSet."""
+    metadata = pod["metadata"]
+    entry: dict[str, Any] = {"namespace": str(metadata.get("namespace") or "default")}
+    labels = metadata.get("labels") or {}
+    for reference in metadata.get("ownerReferences") or ():
+        if reference.get("controller"):
+            entry["owner"] = f"{reference['kind']}/{reference['name']}"
+            if _REVISION in labels:
+                entry["selector"] = {_REVISION: labels[_REVISION]}
+    if len(specs) > 1 and "image" in specs[container]:
+        entry["image"] = specs[container]["image"]
+    body = {
+        **life,
+        **({"probes": {"*" if "image" in entry else container: life["probes"]}} if "probes" in life else {}),
+    }
+    return {**entry, **body}
+
+
+def _as_annotations(container: str, life: Mapping[str, Any]) -> dict[str, str]:
+    if "usage" in life:
+        return {"kemu.dev/usage": json.dumps({"containers": {container: life["usage"]}})}
+    if "probes" in life:
+        return {"kemu.dev/probes": json.dumps({container: life["probes"]})}
+    return {
+        f"kemu.dev/run-seconds.{container}": str(life["runSeconds"]),
+        f"kemu.dev/exit-code.{container}": str(life["exitCode"]),
+    }
+
+
+def _annotate(pod: dict[str, Any], notes: Mapping[str, str]) -> None:
+    """What is said already of its other containers stays."""
+    metadata = pod["metadata"]
+    known = dict(metadata.get("annotations") or {})
+    for key, value in notes.items():
+        if key in known and key in ("kemu.dev/usage", "kemu.dev/probes"):
+            old, new = json.loads(known[key]), json.loads(value)
+            for name, part in new.items():
+                old[name] = {**old.get(name, {}), **part} if isinstance(part, dict) else part
+            value = json.dumps(old)
+        known[key] = value
+    metadata["annotations"] = known
+
+
+def _newest(objects: Iterable[Mapping[str, Any]]) -> float:
+    """Unix time of the newest heartbeat of nodes and transition of pods: not much before the dump."""
+    times = [
+        at.timestamp()
+        for each in objects
+        if each.get("kind") in ("Node", "Pod")
+        for one in (each.get("status") or {}).get("conditions") or ()
+        for name in ("lastHeartbeatTime", "lastTransitionTime")
+        if (at := _time(one.get(name))) is not None
+    ]
+    return max(times, default=0.0)
+
+
+_PROBE = re.compile(r"(Liveness|Readiness|Startup) probe (?:failed|errored)")
+_CONTAINER = re.compile(r"spec\.(?:containers|initContainers)\{([^}]+)\}")
+
+
+def _probes_that_fail(events: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], set[str]]:
+    """By namespace, pod and container: kinds of probes that the cluster's Events say have failed."""
+    found: dict[tuple[str, str, str], set[str]] = {}
+    for event in events:
+        said = _PROBE.search(str(event.get("message") or event.get("note") or ""))
+        if event.get("reason") != "Unhealthy" or said is None:
+            continue
+        subject = event.get("involvedObject") or event.get("regarding") or {}
+        place = _CONTAINER.search(str(subject.get("fieldPath") or ""))
+        key = str(subject.get("namespace") or "default"), str(subject.get("name")), place[1] if place else ""
+        found.setdefault(key, set()).add(said[1].lower())
+    return found

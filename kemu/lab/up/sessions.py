@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import gc
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,6 +37,7 @@ from kemu.lab.up import (
 from kemu.lab.up.chaos import annotated_faults, injectors
 from kemu.lab.up.chaos import clients as faults
 from kemu.messages.k8s.objects import KubernetesObject
+from kemu.runtime import garbage
 from kemu.runtime.env import EPOCH_UNIX_S
 from kemu.runtime.faults.hits import CHAOS
 from kemu.runtime.runlog.events import FaultEnded
@@ -56,8 +56,6 @@ KUBECONFIG = "kubeconfig"
 TELL_EVERY_S = 0.25
 PATIENCE_S = 3.0
 """From the second signal until the process is ended that has not ended by itself."""
-_COLLECTIONS = 50_000, 20, 100
-"""As in cells; by default whole collections of a large cluster would hold up requests."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +168,7 @@ class Session:
             made_of = scenario if without else clusters.with_accounts(scenario)
             self.roster = await plays.launch(runtime, made_of, beats, recorder.progress, furnish)
             assert bootstrap is not None
-            # What a request needs lives as long as the request: young collections mostly find nothing.
-            gc.set_threshold(*_COLLECTIONS)
+            garbage.look_rarely()
             made = await making
             endpoint = self._endpoint(runtime, scenario, made)
             await endpoint.start()

@@ -31,7 +31,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from kemu.errors import ActorFailed, SimulationError
 from kemu.messages.v1 import cell_pb2, cell_pb2_grpc
-from kemu.runtime import user_code
+from kemu.runtime import garbage, user_code
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.host import certificates, hosts, loads, segments, ticks, tokens, wall_clocks
 from kemu.runtime.host.calls import channels, decoding, gates, inbound
@@ -292,8 +292,7 @@ class CellProcess:
         self._directory = Path(directory)
         self._address = address
         self._up: concurrent.futures.Future[Endpoint] = concurrent.futures.Future()
-        # Objects of one event live as long as it is in flight: young collections mostly find nothing.
-        gc.set_threshold(50_000, 20, 100)
+        garbage.look_rarely()
         threading.Thread(target=self._run, name=f"cell {name}", daemon=True).start()
         self.endpoint = self._up.result()
 

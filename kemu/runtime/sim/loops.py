@@ -443,9 +443,10 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         if self.grows and self._freezes:
             # It need not be looked at once, let alone again and again.
             garbage.freeze()
-            return
-        self._gc_count += 1
-        gc.collect(2 if self._gc_count % _GC_FULL_EVERY == 0 else 0)
+        else:
+            self._gc_count += 1
+            gc.collect(2 if self._gc_count % _GC_FULL_EVERY == 0 else 0)
+        garbage.use_large_pages()
 
     def _finalise_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
         owner = OWNER.get()

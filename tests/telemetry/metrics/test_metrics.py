@@ -89,6 +89,15 @@ def test_families_are_those_of_the_real_components() -> None:
     assert compared == sum(map(len, real.values())) > 25
 
 
+def test_families_of_kubelets_and_of_the_objects_are_those_that_their_documents_declare() -> None:
+    declared = json.loads((HERE / "declared.json").read_text())
+    for component in (KUBELET, STATE):
+        ours = {name: family for name, family in FAMILIES.items() if family.component == component}
+        assert {name: (one.type, sorted(one.labels)) for name, one in ours.items()} == {
+            name: (one["type"], one["labels"]) for name, one in declared[component].items()
+        }
+
+
 def test_what_is_exposed_has_the_declared_types_labels_and_buckets(end: At) -> None:
     told = 0
     for component, text in end.texts.items():

@@ -1,4 +1,4 @@
-"""``kemu bench``: how fast kemu is on this machine."""
+"""``kemu bench``: benchmarks on this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kemu.errors import KemuError
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "bench",
-        help="measure kemu on this machine",
+        help="run benchmarks on this machine",
         description="Measure kemu on this machine; without a name, everything. calibration_python_ms and "
         "calibration_numpy_ms are how long two fixed pieces of work take here: divide by them to compare machines.",
     )

@@ -6,7 +6,6 @@ Of packages only shtab and argparse-manpage are imported here: a build has littl
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
@@ -54,7 +53,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def files(parser: Parser) -> Mapping[str, str]:
-    """Everything that an installation has beside the package: path below its prefix → text."""
+    """The files that an installation has beside the package: path below its prefix → text."""
     completions = {path: script(parser, shell) for shell, path in COMPLETIONS.items()}
     return {**completions, **{f"{PAGES}/{name}": text for name, text in _pages(parser)}}
 
@@ -74,7 +73,9 @@ def script(parser: Parser, shell: str) -> str:
 
 
 def _installed(shell: str) -> str | None:
-    """None: a checkout has none."""
+    """None in a checkout."""
+    import importlib.metadata
+
     try:
         found = importlib.metadata.files("kemu") or ()
     except importlib.metadata.PackageNotFoundError:
@@ -103,7 +104,7 @@ def _is_folder(action: argparse.Action) -> bool:
 
 
 def _scenarios(names: list[str]) -> dict[str, str | dict[str, str]]:
-    """Files, and these names."""
+    """Completion of files and these names."""
     words = " ".join(names)
     return {
         "bash": "_kemu_scenarios",
@@ -119,7 +120,7 @@ def _scenarios(names: list[str]) -> dict[str, str | dict[str, str]]:
 
 
 def _pages(parser: Parser) -> Iterator[tuple[str, str]]:
-    """``kemu.1``, and ``kemu-run.1`` and the like with all that is below."""
+    """``kemu.1``, and a page such as ``kemu-run.1`` for each command with its subcommands."""
     alone = argparse.ArgumentParser(prog=parser.prog, description=parser.description)
     alone.add_argument("--version", action="version", help="print the version, and end")
     lines = [".SH COMMANDS"]
@@ -133,7 +134,7 @@ def _pages(parser: Parser) -> Iterator[tuple[str, str]]:
 
 
 def _page(parser: argparse.ArgumentParser, more: str, others: list[str]) -> str:
-    """Without a date, which would differ from build to build."""
+    """The page, without a date, which would differ between builds."""
     from argparse_manpage.manpage import Manpage
 
     about = {

@@ -1,4 +1,4 @@
-"""``kemu conformance``: whether kemu decides as Kubernetes does, on recorded decisions of the real code, or live."""
+"""``kemu conformance``: compares kemu's decisions with those of Kubernetes, recorded or live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kemu demo``: what kemu is for, in a second: two schedulers race for one node."""
+"""``kemu demo``: two schedulers race for one node."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RACE = "races/two-schedulers-one-node"
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "demo",
-        help="see a race: two schedulers, one node",
+        help="show a race: two schedulers, one node",
         description=f"Run the shipped scenario {RACE}: two schedulers see the same room on one node, and both take it.",
     )
     run.add_options(parser)

@@ -1,9 +1,8 @@
-"""``kemu doctor``: what this machine has of what kemu can use."""
+"""``kemu doctor``: which of the programs and packages that kemu can use this machine has."""
 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
 import os
 import platform
@@ -39,7 +38,7 @@ _LEAST_DISK = 1 << 30
 
 
 class Finding(NamedTuple):
-    """One line."""
+    """One line of the output."""
 
     what: str
     state: str
@@ -50,7 +49,7 @@ class Finding(NamedTuple):
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "doctor",
-        help="say what this machine lacks",
+        help="list what is missing on this machine",
         description="Say what this machine has of what kemu can use: Python, memory, disk, packages of the extras, and "
         "programs. Exit code 1 if a run in virtual time would not work.",
     )
@@ -71,7 +70,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def findings() -> Iterator[Finding]:
-    """In the order in which they are shown."""
+    """All findings, in the order of the output."""
     from kemu.emulated.real import executables
     from kemu.runtime import memory
 
@@ -103,7 +102,9 @@ def findings() -> Iterator[Finding]:
 
 
 def _packages(extra: str) -> Iterator[str]:
-    """What an extra of the installed kemu asks for."""
+    """The packages of an extra of the installed kemu."""
+    import importlib.metadata
+
     for text in importlib.metadata.requires("kemu") or ():
         requirement, _, marker = text.partition(";")
         if re.search(rf"extra == ['\"]{extra}['\"]", marker):
@@ -111,6 +112,8 @@ def _packages(extra: str) -> Iterator[str]:
 
 
 def _is_installed(package: str) -> bool:
+    import importlib.metadata
+
     try:
         importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

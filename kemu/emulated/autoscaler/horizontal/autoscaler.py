@@ -1,29 +1,28 @@
 """The actor ``controller/horizontal-pod-autoscaler``: gives workloads as many replicas as their metrics ask for.
 
-It looks at each HorizontalPodAutoscaler every 15 s. Further config: ``settings`` (:class:`Settings`), ``events``
-(:data:`kemu.emulated.client.recorders.LEVELS`). Mirrors ``pkg/controller/podautoscaler``.
+It looks at each HorizontalPodAutoscaler every 15 s. Mirrors ``pkg/controller/podautoscaler``. Further config:
+``settings`` (:class:`~kemu.emulated.autoscaler.settings.Horizontal`), ``events``
+(:data:`kemu.emulated.client.recorders.LEVELS`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from kemu import errors
 from kemu.emulated.autoscaler.horizontal import metrics, rates, replicas, samples
+from kemu.emulated.autoscaler.settings import HORIZONTAL, Horizontal
 from kemu.emulated.client import informers, recorders, workqueues
 from kemu.emulated.controllers import controllers, label_indexes
 from kemu.emulated.objects import custom_kinds, meta, resources, selectors
 from kemu.emulated.objects.amounts import quantities
-from kemu.emulated.settings.declared import restored, setting
-from kemu.emulated.settings.shapes import DURATION, Number
+from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import autoscaling_v1_pb2, autoscaling_v2_pb2, core_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.runlog.events import Autoscaled
 
-NAME = "horizontal-pod-autoscaler"
 WORKERS = 5
 """``--concurrent-horizontal-pod-autoscaler-syncs``."""
 RETRIES = 5
@@ -31,31 +30,14 @@ RETRIES = 5
 ABLE, ACTIVE, LIMITED, TO_ZERO = "AbleToScale", "ScalingActive", "ScalingLimited", "ScaledToZero"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """The flags ``--horizontal-pod-autoscaler-…`` of kube-controller-manager."""
-
-    sync_period_ns: int = setting(DURATION, "How often it looks at each of them; {default} by default.", "15s")
-    downscale_stabilization_ns: int = setting(
-        DURATION, "For so long the highest recommendation counts; {default} by default.", "5m"
-    )
-    tolerance: float = setting(Number(0), "How far usage may be from its target; {default} by default.", 0.1)
-    cpu_initialization_period_ns: int = setting(
-        DURATION, "How long after its start what a pod uses of the CPU may not count; {default} by default.", "5m"
-    )
-    initial_readiness_delay_ns: int = setting(
-        DURATION, "Who became unready so soon after its start has never been ready; {default} by default.", "30s"
-    )
-
-
 class HorizontalPodAutoscaler(controllers.Controller):
     """Factory: ``kemu.emulated.autoscaler.horizontal.autoscaler:HorizontalPodAutoscaler``."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
-        self._settings = restored(Settings, config.get("settings", {}))
+        self._settings = restored(Horizontal, config.get("settings", {}))
         level = config.get("events", recorders.NOTABLE)
-        self.recorder = recorders.Recorder(env, self.client, NAME, "0", level)
+        self.recorder = recorders.Recorder(env, self.client, HORIZONTAL, "0", level)
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env, name="horizontalpodautoscaler")
         self._histories: dict[str, rates.History] = {}
         self.labels = label_indexes.LabelledObjects()

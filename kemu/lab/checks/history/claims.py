@@ -96,6 +96,14 @@ class Claims:
             holders[name] = Holding(device, name, classes.get(result.request, ""), pod, time_ns, None)
         self.grants.append(Grant(time_ns, name, pod, tuple(devices), tuple(taken)))
 
+    def known(self) -> dict[str, None]:
+        """The keys of all claims that are there, or were given devices."""
+        return dict.fromkeys((*self.now, *(grant.claim for grant in self.grants)))
+
+    def devices_of(self, claim: str) -> tuple[DeviceID, ...]:
+        """What the claim was given last."""
+        return next((grant.devices for grant in reversed(self.grants) if grant.claim == claim), ())
+
     def held(self, at_ns: int) -> Iterator[Holding]:
         """What was held at a time, first what has been held longest."""
         still = [held for holders in self._held.values() for held in holders.values()]

@@ -7,6 +7,7 @@ ledgers       what disruption budgets had and wanted, and who took from them
 waiting       how long pods wait, and whether one starves
 unbound       pods that were never bound, and why
 loops         evictions and preemptions that repeat without progress
+gangs         parts of gangs that hold room
 lineages      which pod takes the place of which
 caches        the caches of schedulers agree with the store
 leaders       the check that only the leader of an election works

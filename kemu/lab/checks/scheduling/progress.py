@@ -42,6 +42,7 @@ from kemu.runtime.runlog.events import (
 from kemu.runtime.words import counted
 
 SCHEDULER = "scheduler/"
+_GROUP_PREFIX = "/registry/podgroups/"
 _ROUNDING_NS = SECOND_NS
 """Backoffs are over in whole seconds."""
 _AVOIDS = "AvoidEvictedNode"
@@ -82,7 +83,8 @@ class _Scheduler:
     longest_ns: int = 0
     """The longest of its attempts."""
     writes: str = ""
-    """The pod of its last attempt, if that failed for a new reason: until that is written it tries no pod."""
+    """The pod of its last attempt, if that failed for a new reason, or the group of that pod: until what became of it
+    is written it tries no pod."""
     tries: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     """By UID of a pod that waits: beginning and end of each attempt."""
     placed: dict[str, str] = field(default_factory=dict)
@@ -268,8 +270,9 @@ class PodsThatFitAreTried(Check):
         self._uid_of_key[key] = uid
         known = self._pods.get(uid)
         spec, status = pod.spec, pod.status
-        # Members of a group wait for one another, also where there is room for one of them.
-        is_gated = bool(spec.schedulingGates) or spec.HasField("schedulingGroup")
+        # Members of a group wait for one another, also where there is room for one of them; pods with claims, until the
+        # scheduler has seen what a controller has made of their templates.
+        is_gated = bool(spec.schedulingGates or spec.resourceClaims) or spec.HasField("schedulingGroup")
         if known is None:
             told = self._history.pods.get(uid)
             is_new = told is not None and told.facts[-1].what == "created"
@@ -372,6 +375,9 @@ class PodsThatFitAreTried(Check):
         scheduler.writes = "" if is_told else POD_PREFIX + event.pod
         if pod is None:
             return
+        if pod.value.spec.HasField("schedulingGroup"):
+            namespace, group = pod.value.metadata.namespace, pod.value.spec.schedulingGroup.podGroupName
+            scheduler.writes = f"{_GROUP_PREFIX}{namespace}/{group}"
         scheduler.names.setdefault(pod.scheduler_name)
         self._judge(pod, scheduler, actor, start_ns)
         scheduler.preempts.pop(uid, None)

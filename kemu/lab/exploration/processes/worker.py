@@ -84,18 +84,31 @@ class Collector:
     """Collects garbage between runs, not during them.
 
     A run leaves parts of its cluster behind in cycles. Collected at once, their memory serves the next run, and there
-    is little to look at: what the first run has imported and cached lives as long as the worker, and is frozen.
+    is little to look at: what the first run has imported and cached lives as long as the worker, and is frozen; what
+    later ones have cached is older than the cycles of the next run, and is looked at now and then.
     """
+
+    ALL_EVERY = 64
+    """Runs."""
 
     def __init__(self) -> None:
         gc.disable()
-        self._is_frozen = False
+        self._runs = 0
+        self._collections = 0
+        """Of the process, when the last run was over."""
 
     def after_a_run(self) -> None:
-        gc.collect()
-        if not self._is_frozen:
+        # A run that collects by itself, as long ones do, makes what it leaves behind older.
+        is_young = self._runs % self.ALL_EVERY and _collections() == self._collections
+        gc.collect(0 if is_young else 2)
+        if not self._runs:
             gc.freeze()
-            self._is_frozen = True
+        self._runs += 1
+        self._collections = _collections()
+
+
+def _collections() -> int:
+    return sum(generation["collections"] for generation in gc.get_stats())
 
 
 if __name__ == "__main__":

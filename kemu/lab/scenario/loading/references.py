@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kemu.emulated.autoscaler import autoscaler, clouds
+from kemu.emulated.autoscaler import clouds
+from kemu.emulated.autoscaler.settings import AUTOSCALER
 from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.objects import custom_kinds, resources, selectors
 from kemu.emulated.objects.conversion import convert
@@ -109,7 +110,7 @@ class Names:
         if any(scheduler.policy.get("preemptor") == RESCHEDULER for scheduler in schedulers):
             running.setdefault(RESCHEDULER, Controller())
         if node_groups:
-            running[autoscaler.NAME] = Controller()
+            running[AUTOSCALER] = Controller()
             self.actors.append(clouds.NAME)
         self.actors += (actor for name, one in running.items() for actor in one.actors(name))
         self._any_pod = any_pod

@@ -180,6 +180,7 @@ def _limits(scenario: Scenario, speed: float) -> Limits:
         max_overtaken=checks.starvation.max_overtaken,
         max_eviction_returns=checks.loops.evictions,
         max_preemption_returns=checks.loops.preemptions,
+        max_part_ns=checks.gangs.part_for_ns,
         node_eviction_rate=max(lifecycle.node_eviction_rate, lifecycle.secondary_node_eviction_rate),
         node_grace_ns=lifecycle.node_monitor_grace_period_ns,
         terminated_pods=controllers.terminated_pods(scenario),

@@ -217,6 +217,7 @@ async def launch(
     # A whole collection of a large cluster takes seconds, and finds next to nothing.
     gc.collect(0)
     garbage.freeze()
+    garbage.use_large_pages()
     return roster
 
 

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 
 from kemu.emulated.objects import meta, resources
 from kemu.lab.checks.history import custom_objects
+from kemu.lab.tell import people
 from kemu.lab.tell.causes.evidence import Evidence, Version
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -265,7 +266,7 @@ def _differ(path: str, name: str, before: Message, after: Message, found: dict[s
                 found[f"{path}.{key}"] = was, now
     elif descriptor.is_repeated:
         if len(one) != len(other):
-            found[path] = f"{len(one)} of them", f"{len(other)} of them"
+            found[path] = str(len(one) or ""), str(len(other) or "")
         else:
             for index, (was, now) in enumerate(zip(one, other, strict=True)):
                 if was != now and hasattr(now, "DESCRIPTOR"):
@@ -274,6 +275,8 @@ def _differ(path: str, name: str, before: Message, after: Message, found: dict[s
                         _differ(f"{path}[{named}].{part.name}", part.name, was, now, found)
                 elif was != now:
                     found[f"{path}[{index}]"] = said(was), said(now)
+    elif path.endswith("Probe") and before.HasField(name) != after.HasField(name):
+        found[path] = ("given", "") if before.HasField(name) else ("", "given")
     else:
         for part in other.DESCRIPTOR.fields:
             _differ(f"{path}.{part.name}", part.name, one, other, found)
@@ -287,22 +290,21 @@ def said(value: object) -> str:
             return str(text)
         if value.DESCRIPTOR.name == "IntOrString":
             return str(value.strVal or value.intVal)  # type: ignore[attr-defined]
-        return " ".join(str(value).split())[:60]
-    return str(value)[:60]
+    return _cut(" ".join(str(value).split()))
+
+
+def _cut(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def amount(resource: str, value: float) -> str:
     """``8.4 GiB``, ``2.5 CPUs``, ``3 nvidia.com/gpu``"""
     if resource == "cpu":
-        return f"{value / 1000:g} CPU{'s' if value != 1000 else ''}"
+        return f"{_figure(value / 1000)} CPU{'s' if value != 1000 else ''}"
     if resource in ("memory", "ephemeral-storage", "disk"):
-        return size(value)
-    return f"{value:g} {resource}"
+        return people.size(value)
+    return f"{_figure(value)} {resource}"
 
 
-def size(value: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024:
-            return f"{value:.3g} {unit}"
-        value /= 1024
-    return f"{value:.3g} TiB"
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
 from kemu.emulated.kubelet.usage import usages
+from kemu.emulated.objects import resources
 from kemu.lab.checks.history.facts import Fact, Fault, PodHistory
 from kemu.lab.tell.causes.acts import DELETED, SECOND_NS, Act, Acts
 from kemu.lab.tell.causes.evidence import Evidence
-from kemu.lab.tell.causes.owners import Owners, Top
+from kemu.lab.tell.causes.owners import Owners, Top, images, selects, wants
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.events import PodEvicting, PressureChanged, refusing_quota
+from kemu.runtime.runlog.events import ImagePullFailed, PodEvicting, PressureChanged, refusing_quota
 from kemu.runtime.words import short
 
 STANDING = 0.05
@@ -33,6 +34,10 @@ CALM_NS = 30 * SECOND_NS
 """So long before the first pod found no room, all was well."""
 AFTERMATH_NS = 60 * SECOND_NS
 """So long after its end a fault may be to blame, the longer it was the more."""
+AGAIN = 3
+"""A pod that preempts so often on one node does not get what it frees."""
+REGISTRY_NS = 600 * SECOND_NS
+"""Images of several workloads that cannot be pulled from one registry within this time have one cause."""
 SAMPLE = 8
 """So many of the nodes that are alike are looked at."""
 
@@ -83,7 +88,8 @@ class Blame:
     def __init__(self, evidence: Evidence, acts: Acts, owners: Owners) -> None:
         self.evidence, self.acts, self.owners = evidence, acts, owners
         history = self.history = evidence.history
-        self.struck = _struck(history.faults)
+        chaos = [one for one in evidence.document.get("chaos") or () if isinstance(one, dict)]
+        self.struck = _struck(history.faults, {str(one["id"]) for one in chaos if "id" in one})
         self.end_ns = evidence.end_ns
         self.evicting = {event.uid: (time_ns, event) for time_ns, _, event in evidence.events[PodEvicting]}
         self._pods_of_node: dict[str, list[PodHistory]] = defaultdict(list)
@@ -105,6 +111,14 @@ class Blame:
         )
         """When there was no room for the first time."""
         self._usages: dict[str, usages.Usage | None] = {}
+
+    def variants(self) -> list[Act]:
+        """Bugs that the scenario switches on, and safeguards that it takes away."""
+        return [
+            self._standing(kind, str(name), "switch")
+            for key, kind in (("bugs", "bug"), ("ablate", "ablation"))
+            for name in self.evidence.document.get(key) or ()
+        ]
 
     # --- time ---------------------------------------------------------------------------------------------------------
 
@@ -136,9 +150,54 @@ class Blame:
 
     # --- pods ---------------------------------------------------------------------------------------------------------
 
-    def template(self, uid: str, *steps: Step) -> list[Blamed]:
-        act = self.owners.template(uid)
+    def template(
+        self, uid: str, *steps: Step, part: Callable[[core_v1_pb2.PodTemplateSpec], object] | None = None
+    ) -> list[Blamed]:
+        """The act by which its template, or a part of it, is what it is."""
+        act = self.owners.since(uid, part) if part is not None else self.owners.template(uid)
         return [Blamed(act, 1.0, steps)] if act is not None else []
+
+    def pulls(self, pod: PodHistory, time_ns: int, *steps: Step) -> list[Blamed]:
+        """Why its image cannot be pulled: the template names it, or its registry gives several workloads none."""
+        own = self.template(pod.uid, *steps, part=images)
+        failed = [
+            (when_ns, event)
+            for when_ns, _, event in self.evidence.events[ImagePullFailed]
+            if event.uid in self.history.pods
+        ]
+        host = next((_registry(event.image) for _, event in failed if event.uid == pod.uid), "")
+        times: dict[Top, int] = {}
+        for when_ns, event in failed:
+            if _registry(event.image) == host:
+                times.setdefault(self.owners.top(event.uid), when_ns)
+        if not host or len(times) < 2 or max(times.values()) - min(times.values()) > REGISTRY_NS:
+            return own
+        began_ns = min(times.values())
+        known = self.acts.of["registry", host]
+        if not known:
+            known.append(Act("registry", host, began_ns, "fails", {"workloads": ("", str(len(times)))}))
+        return shared([(0.7, [Blamed(known[0], 1.0, steps)]), (0.3, own)])
+
+    def absent(self, uid: str, time_ns: int, *steps: Step) -> list[Blamed]:
+        """Who deleted what a pod refers to, or made it refer to what is not there."""
+        life = self.evidence.lives.get(uid)
+        if life is None:
+            return []
+        stated = self.evidence.document.get("references")
+        is_strict = isinstance(stated, dict) and stated.get("contents") == "strict"
+        for kind, name in dict.fromkeys(references(life.pod)):
+            if not name or (kind != "PersistentVolumeClaim" and not is_strict):
+                continue  # what pods name is taken to exist
+            resource = resources.BY_KIND[kind]
+            namespace = life.pod.metadata.namespace
+            if self.evidence.at(f"/registry/{resource.plural}/{namespace}/{name}", time_ns) is not None:
+                continue
+            full = short(f"{namespace}/{name}")
+            gone = [act for act in self.acts.of.get((kind, full), ()) if act.what == DELETED and act.time_ns <= time_ns]
+            if gone:
+                return [Blamed(gone[-1], 1.0, (Step("absent", f"{kind} {full}", gone[-1].time_ns), *steps))]
+            return self.template(uid, Step("absent", f"{kind} {full}", self.history.pods[uid].created_ns), *steps)
+        return []
 
     def ended(self, pod: PodHistory, depth: int = 0) -> list[Blamed]:
         """Why a pod was taken away."""
@@ -189,6 +248,14 @@ class Blame:
         if by is None:
             return with_step(self.meanwhile(fact.time_ns, fact.time_ns), step)
         said = [one for one in by.facts if one.what == "unschedulable" and one.time_ns <= fact.time_ns]
+        victims = {
+            one.time_ns // SECOND_NS
+            for other in self._pods_of_node[fact.node]
+            for one in other.facts
+            if one.what == "preempted" and one.by == fact.by
+        }
+        if len(victims) >= AGAIN and (several := self._schedulers(fact)) is not None:
+            return [Blamed(several, 1.0, (step,))]  # what it clears another one fills
         # It takes the room that somebody else has taken before.
         found = self._of_message(by, said[-1]) if said else []
         return with_step(found or self.exists(by, depth + 1), step)
@@ -201,9 +268,26 @@ class Blame:
         for word, signal in _REJECTING:
             if word in text and "OutOf" not in text:
                 return with_step(self.pressure(fact.node, fact.time_ns, signal), step)
+        if pod.preset_node:
+            return self.template(pod.uid, step)
         if "OutOf" in text:
+            several = self._schedulers(fact)
+            if several is not None:
+                return [Blamed(several, 1.0, (step,))]
             return with_step(self.meanwhile(fact.time_ns, fact.time_ns, ("scheduler", "apiserver", "kubelet")), step)
         return self.template(pod.uid, step)
+
+    def _schedulers(self, fact: Fact) -> Act | None:
+        """The schedulers that gave the room of a node away at the same time; None: it was one."""
+        found = {
+            bound.by
+            for pod in self._pods_of_node[fact.node]
+            if (bound := pod.first("bound")) is not None and 0 <= fact.time_ns - bound.time_ns <= CALM_NS and bound.by
+        }
+        names = sorted(found)
+        if len({name.partition("/")[0] for name in names}) == len(names):
+            names = [name.partition("/")[0] for name in names]
+        return self._standing("schedulers", " and ".join(names), "together") if len(names) > 1 else None
 
     def exists(self, pod: PodHistory, depth: int = 0) -> list[Blamed]:
         """Why there is such a pod at all: it takes the place of another, or its workload wants it."""
@@ -296,7 +380,10 @@ class Blame:
             own = node in one.whom or f"kubelet/{node}" in one.whom
             central = any(name.startswith(("apiserver", "store", "controller/node")) for name in one.whom)
             if own or central:
-                recent = 0.5 ** ((unready_ns - one.begin_ns) / (600 * SECOND_NS))
+                begun_ns = max(
+                    (each.begin_ns for each in one.faults if each.begin_ns <= unready_ns), default=one.begin_ns
+                )
+                recent = 0.5 ** ((unready_ns - begun_ns) / (600 * SECOND_NS))
                 struck.append(((1.0 if own else 0.3) * recent, [Blamed(one, 1.0, (step,))]))
         if act is not None and (not struck or act.time_ns >= unready_ns - NEAR_NS):
             kind = "removed" if act.what == DELETED else "unready"
@@ -346,8 +433,8 @@ class Blame:
             if pod.created_ns > time_ns or ended_ns < time_ns - 30 * SECOND_NS:
                 continue
             uses = used.get(pod.uid, 0) if used else self.uses(pod, resource, time_ns)
-            wants = pod.requests.get("memory" if resource == "memory" else "ephemeral-storage", 0)
-            beyond = uses - wants if resource in ("memory", "disk") else uses
+            asked = pod.requests.get("memory" if resource == "memory" else "ephemeral-storage", 0)
+            beyond = uses - asked if resource in ("memory", "disk") else uses
             act = self.owners.usage(pod.uid) if beyond > 0 else None
             if beyond > 0 and act is not None:
                 weights[id(act)] = (weights.get(id(act), (0.0, act))[0] + beyond, act)
@@ -444,6 +531,8 @@ class Blame:
             found = self._of_reason(pod, fact, reason)
             is_new = any(not isinstance(one.cause, Act) or one.cause.time_ns > 0 for one in found)
             (new if is_new else standing).append((count, found))
+        if not new and not standing:
+            return self.absent(pod.uid, fact.time_ns) or self.template(pod.uid)
         return shared([(1.0, shared(new)), (STANDING if new else 1.0, shared(standing))])
 
     def _of_reason(self, pod: PodHistory, fact: Fact, reason: str) -> list[Blamed]:
@@ -463,13 +552,47 @@ class Blame:
         if "unschedulable" in reason:
             nodes_ = [node for node in self.history.nodes if self._is_cordoned(node, fact.time_ns)]
             return shared((1.0, self.cordon(node, fact.time_ns)) for node in _spread(nodes_))
-        own = self.template(pod.uid)
+        own = self.template(pod.uid, part=selects)
+        if "enforced node affinity" in reason and (added := self._added_affinity(pod.scheduler_name)) is not None:
+            return [Blamed(added, 1.0)]
+        if "node affinity" in reason:
+            changed = self._relabelled(pod, fact.time_ns)
+            relabelled_ns = max((one.path[0].time_ns for one in changed), default=-1)
+            if own and isinstance(own[0].cause, Act) and own[0].cause.time_ns <= relabelled_ns:
+                return changed
         if own and isinstance(own[0].cause, Act) and own[0].cause.time_ns == 0:
             lost = self._lost_nodes(fact.time_ns)
             if lost:
                 gone = shared((1.0, self._why_lost(node, fact.time_ns)) for node in _spread(lost))
                 return shared([(0.5, own), (0.5, gone)])
         return own
+
+    def _added_affinity(self, scheduler: str) -> Act | None:
+        """The configuration of a scheduler that adds an affinity to all of its pods."""
+        for one in self.evidence.document.get("schedulers") or ():
+            config = one.get("config") if isinstance(one, dict) else None
+            for profile in (config.get("profiles") or ()) if isinstance(config, dict) else ():
+                is_meant = scheduler in (str(profile.get("schedulerName", "")), str(one.get("name", "")))
+                if is_meant and "addedAffinity" in str(profile.get("pluginConfig")):
+                    return self._standing("scheduler", scheduler, "addedAffinity of the plugin NodeAffinity")
+        return None
+
+    def _relabelled(self, pod: PodHistory, time_ns: int) -> list[Blamed]:
+        """Who changed the labels of nodes by which it selects them."""
+        life = self.evidence.lives.get(pod.uid)
+        keys = tuple(f"labels.{key}" for key in _selected(life.pod)) if life is not None else ()
+        acts: dict[int, Act] = {
+            id(act): act
+            for (kind, _), listed in self.acts.of.items()
+            if kind == "Node"
+            for act in listed
+            if 0 < act.time_ns <= time_ns and any(path in keys for path in act.fields)
+        }
+        return shared(
+            (1.0, [Blamed(act, 1.0, (Step("relabelled", name, act.time_ns),))])
+            for act in acts.values()
+            for name in (act.name, *act.also)
+        )
 
     def _taints(self, node: str, time_ns: int) -> list[str]:
         there: dict[str, None] = {}
@@ -516,7 +639,7 @@ class Blame:
 
     def room(self, pod: PodHistory, resource: str, time_ns: int) -> list[Blamed]:
         """Why there is no room for a pod: it is too large, others have grown, nodes are gone."""
-        wants = pod.requests.get(resource, 0)
+        wanted = pod.requests.get(resource, 0)
         largest = max(
             (
                 amounts.get(resource, 0)
@@ -526,8 +649,8 @@ class Blame:
             ),
             default=0,
         )
-        if wants > largest:
-            return self.template(pod.uid, Step("large", resource, pod.created_ns))
+        if wanted > largest:
+            return self.template(pod.uid, Step("large", resource, pod.created_ns), part=wants)
         key = (resource, pod.priority, time_ns // (10 * SECOND_NS))
         if key not in self._capacity:
             self._capacity[key] = self._room(resource, pod.priority, time_ns)
@@ -648,11 +771,45 @@ _WHOM = ("actor", "actors", "node", "nodes", "between", "from", "to", "apiServer
 """Parameters of faults that name actors, nodes or processes."""
 
 
-def _struck(faults: Sequence[Fault]) -> list[Struck]:
-    """Faults by their ids."""
+def references(pod: core_v1_pb2.Pod) -> Iterator[tuple[str, str]]:
+    """Kinds and names of what a pod cannot start without."""
+    for container in (*pod.spec.initContainers, *pod.spec.containers):
+        sources: list[tuple[Any, Any]] = [(one.configMapRef, one.secretRef) for one in container.envFrom]
+        sources += [(one.valueFrom.configMapKeyRef, one.valueFrom.secretKeyRef) for one in container.env]
+        for of_config, of_secret in sources:
+            if not of_config.optional:
+                yield "ConfigMap", of_config.localObjectReference.name
+            if not of_secret.optional:
+                yield "Secret", of_secret.localObjectReference.name
+    for volume in pod.spec.volumes:
+        source = volume.volumeSource
+        if not source.configMap.optional:
+            yield "ConfigMap", source.configMap.localObjectReference.name
+        if not source.secret.optional:
+            yield "Secret", source.secret.secretName
+        yield "PersistentVolumeClaim", source.persistentVolumeClaim.claimName
+
+
+def _selected(pod: core_v1_pb2.Pod) -> list[str]:
+    """The labels of nodes by which a pod selects them."""
+    required = pod.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
+    terms = [one.key for term in required.nodeSelectorTerms for one in term.matchExpressions]
+    return [*pod.spec.nodeSelector, *terms]
+
+
+def _registry(image: str) -> str:
+    """The host of an image; that of Docker where it names none."""
+    host, slash, _ = image.partition("/")
+    return host if slash and ("." in host or ":" in host or host == "localhost") else "docker.io"
+
+
+def _struck(faults: Sequence[Fault], stated_ids: Collection[str] = ()) -> list[Struck]:
+    """Faults by their ids. ``stated_ids``: of the scenario; any other is one of these with the number of its
+    recurrence."""
     by_id: dict[str, list[Fault]] = {}
     for fault in faults:
-        by_id.setdefault(fault.id, []).append(fault)
+        stem = fault.id.rpartition("-")[0]
+        by_id.setdefault(stem if fault.id not in stated_ids and stem in stated_ids else fault.id, []).append(fault)
     found = []
     for id_, group in by_id.items():
         whom = {name for fault in group for pair in fault.hits for name in pair if name}

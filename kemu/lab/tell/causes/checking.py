@@ -13,19 +13,15 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from google.protobuf.message import Message
-
-from kemu.emulated.objects import resources
 from kemu.errors import KemuError
 from kemu.lab.exploration import executions
 from kemu.lab.exploration.executions import Stop
 from kemu.lab.scenario.playing import judging
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.tell.causes import finding
+from kemu.lab.tell.causes import finding, gentler
 from kemu.lab.tell.causes.evidence import Evidence
 from kemu.lab.tell.causes.roots import CONFIGURATION, LOAD, Causes, Check, Effect, Link, Root
 from kemu.lab.tell.explaining import siblings
-from kemu.runtime.words import short
 
 CHECKED = 2
 """So many roots are checked unless more are asked for."""
@@ -47,8 +43,10 @@ def check(scenario: Scenario, causes: Causes, limit_s: float, most: int = CHECKE
     return dataclasses.replace(causes, roots=tuple(roots))
 
 
-def without(scenario: Scenario, root: Root) -> tuple[Scenario, str] | None:
-    """The scenario without a root, and what it lacks in words; None: the root cannot be taken away."""
+def without(scenario: Scenario, root: Root) -> tuple[Scenario, str, str] | None:
+    """The scenario without a root, what it lacks in words, and what it has in its place, if anything; None: the root
+    cannot be taken away."""
+    milder = ""
     if root.fault:
         rest = tuple(one for one in scenario.chaos if one.id != root.fault)
         differs, what = len(rest) < len(scenario.chaos), f"the fault {root.fault}"
@@ -63,35 +61,46 @@ def without(scenario: Scenario, root: Root) -> tuple[Scenario, str] | None:
         streams = tuple(one for one in scenario.workloads if one.name != name)
         differs, what = len(streams) < len(scenario.workloads), root.name
         other = dataclasses.replace(scenario, workloads=streams)
+    elif root.name.startswith(("bug ", "ablation ")):
+        name = root.name.partition(" ")[2]
+        bugs, ablate = (tuple(one for one in listed if one != name) for listed in (scenario.bugs, scenario.ablate))
+        differs, what = (bugs, ablate) != (scenario.bugs, scenario.ablate), root.name
+        other = dataclasses.replace(scenario, bugs=bugs, ablate=ablate)
+    elif root.name.startswith("admission hook "):
+        name, servers = root.name.removeprefix("admission hook "), scenario.api_servers
+        hooks = [one for one in servers.admission_hooks if one["name"] != name]
+        differs, what = len(hooks) < len(servers.admission_hooks), root.name
+        other = dataclasses.replace(scenario, api_servers=dataclasses.replace(servers, admission_hooks=hooks))
     elif root.kind == CONFIGURATION:
-        setup = tuple(one for one in scenario.setup if _name(one.message) != root.name)
-        differs, what = len(setup) < len(scenario.setup), root.name
-        other = dataclasses.replace(scenario, setup=setup)
+        what = root.name
+        milder_one = gentler.gentler(scenario, root)
+        if milder_one is not None:
+            other, milder = milder_one
+            differs = True
+        else:
+            setup = tuple(one for one in scenario.setup if gentler.full_name(one.message) != root.name)
+            differs = len(setup) < len(scenario.setup)
+            other = dataclasses.replace(scenario, setup=setup)
     else:
         return None
-    return (other, what) if differs else None
-
-
-def _name(message: Message) -> str:
-    metadata = message.metadata  # type: ignore[attr-defined]
-    name = f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
-    return f"{resources.of(message).kind} {short(name)}"
+    return (other, what, milder) if differs else None
 
 
 def _checked(scenario: Scenario, causes: Causes, root: Root, deadline_s: float, limit_s: float) -> Check:
     sibling = without(scenario, root)
     if sibling is None:
         return Check(root.what, None, why="a scenario cannot be run without it")
-    other, what = sibling
+    other, what, milder = sibling
     try:
         found = _run(other, deadline_s)
     except KemuError as error:
-        return Check(what, None, why=f"the run without it is not possible: {error}")
+        return Check(what, None, why=f"the run without it is not possible: {error}", instead=milder)
     if found is None:
-        return Check(what, None, why=f"the run without it takes longer than {limit_s:g} s")
+        return Check(what, None, why=f"the run without it takes longer than {limit_s:g} s", instead=milder)
     after, _ = found
     gone = causes.total - after.total
-    return Check(what, gone >= causes.total * root.share / 2, _effects(causes.symptoms, after.symptoms))
+    holds = gone >= causes.total * root.share / 2
+    return Check(what, holds, _effects(causes.symptoms, after.symptoms), instead=milder)
 
 
 def run(scenario: Scenario) -> tuple[Causes, bool]:

@@ -5,8 +5,9 @@ Role: read once, beside the history; :mod:`acts` finds in it what clients did, :
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,8 @@ from kemu.runtime.runlog.events import (
 )
 from kemu.runtime.runlog.frames import FILE_NAME, Reader
 
-_OF_CHECKS = kinds(WatchDelivered, WatchListed, WatchClosed, WritesAcknowledged, GetAnswered, ListAnswered)
+OF_CHECKS = kinds(WatchDelivered, WatchListed, WatchClosed, WritesAcknowledged, GetAnswered, ListAnswered)
+"""Say nothing of causes, and are most of a log."""
 _KEPT = kinds(
     ApiRequest, Autoscaled, ContainerRestarting, DrainStepped, HookFailed, ImagePullFailed, MachineOff, MountTimedOut,
     NodeTainted, OomKilled, PodEvicting, PressureChanged, RequestRefused, RequestThrottled, UserActed, UserRefused,
@@ -60,7 +62,6 @@ _PASSED_OVER = frozenset(
         "events",
         "endpoints",
         "endpointslices",
-        "controllerrevisions",
         "csinodes",
         "serviceaccounts",
         "flowschemas",
@@ -191,6 +192,18 @@ class Evidence:
         for life in self.lives.values():
             self._close(life, self.end_ns)
 
+    @contextlib.contextmanager
+    def so_far(self) -> Iterator[None]:
+        """The log is not over; meanwhile it is as if it were: for the causes of a run that goes on."""
+        open_ = [(one, one.since_ns, len(one.unready)) for one in self.lives.values() if one.since_ns >= 0]
+        self.over()
+        try:
+            yield
+        finally:
+            for life, since_ns, count in open_:
+                life.since_ns = since_ns
+                del life.unready[count:]
+
     def at(self, key: str, time_ns: int) -> KubernetesObject | None:
         """The object as it was then; None: there was none."""
         found = None
@@ -233,7 +246,7 @@ def read(folder: Path, also: Callable[..., None] | None = None) -> Evidence:
     """Of the run in a folder. Raises RunLogError."""
     evidence = Evidence()
     with Reader(folder / FILE_NAME) as reader:
-        for event in reader.but(*_OF_CHECKS):
+        for event in reader.but(*OF_CHECKS):
             evidence.feed(*event)
     evidence.over()
     evidence.document = document(folder / folders.SCENARIO_FILE)

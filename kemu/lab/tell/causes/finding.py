@@ -17,7 +17,7 @@ from kemu.lab.tell.causes.acts import Act, Acts
 from kemu.lab.tell.causes.blame import Blame, Cause
 from kemu.lab.tell.causes.evidence import Evidence
 from kemu.lab.tell.causes.owners import Owners
-from kemu.lab.tell.causes.roots import MOST_ROOTS, Causes, Link
+from kemu.lab.tell.causes.roots import CONFIGURATION, MOST_ROOTS, Causes, Link, Root
 from kemu.lab.tell.causes.symptoms import Symptom, Symptoms
 
 MOST_LINKS = 6
@@ -25,6 +25,9 @@ OF_LATER = 0.1
 """An earlier change that was as bad, in its time, as this part of a later one is to blame for both."""
 LEAST_SHARE = 0.05
 """What explains less is no root."""
+LEAST_NOTABLE, OUTWEIGHS = 0.1, 0.7
+"""Nor is what explains less than the one while the first root explains more than the other, if it stands since the
+start."""
 
 
 @dataclass
@@ -79,11 +82,20 @@ def causes(evidence: Evidence) -> Causes:
     ranked = sorted(known, key=lambda number: (-scores[number], words.name(known[number])))
     roots = [
         words.root(known[number], _links(words, chains[number]), scores[number] / total)
-        for number in ranked[:MOST_ROOTS]
+        for number in ranked
         if total and scores[number] / total >= LEAST_SHARE
     ]
+    roots = [root for root in roots if not _is_noise(root, roots[0])][:MOST_ROOTS]
     explained = sum(scores.values()) / total if total else 1.0
     return Causes(tuple(roots), _symptoms(words, found), max(0.0, 1 - explained), evidence.end_ns, total)
+
+
+def _is_noise(root: Root, first: Root) -> bool:
+    """Pods that are slow to start, and what has always been so beside what has come up, are no reasons."""
+    if root is first or root.share >= LEAST_NOTABLE:
+        return False
+    only_starts = all(link.kind in ("unready pod", "late") for link in root.chain)
+    return only_starts or (root.kind == CONFIGURATION and first.share >= OUTWEIGHS)
 
 
 def _merge(known: dict[int, Cause], scores: dict[int, float], chains: dict[int, dict[str, _Chain]]) -> None:

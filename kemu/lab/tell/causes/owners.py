@@ -5,6 +5,8 @@ Role: below :mod:`blame`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kemu.emulated.kubelet.usage.usages import USAGE
 from kemu.emulated.objects import meta, resources
 from kemu.lab.checks.history.facts import PodHistory
@@ -13,8 +15,11 @@ from kemu.lab.tell.causes.acts import CHANGED, CREATED, DELETED, Act, Acts
 from kemu.lab.tell.causes.evidence import Evidence
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
+from kemu.runtime.runlog.events import Autoscaled
 from kemu.runtime.words import short
 
+ANSWERS_NS = 900_000_000_000
+"""So long after a rollout an autoscaler answers what its pods use."""
 Top = tuple[str, str]
 """Kind and name: of a workload, or ``Pod`` and what names of pods begin with."""
 
@@ -72,13 +77,17 @@ class Owners:
 
     def usage(self, uid: str) -> Act | None:
         """The act since which pods of its workload ask for and use what it does, whatever else was changed later."""
+        return self.since(uid, _uses)
+
+    def since(self, uid: str, part: Callable[[core_v1_pb2.PodTemplateSpec], object]) -> Act | None:
+        """The act since which a part of the template of its workload is what it is."""
         act = self.template(uid)
         if act is None or act.message is None or "template" not in act.message.spec.DESCRIPTOR.fields_by_name:
             return act
         for other in reversed(self._acts.of.get((act.kind, act.name), ())):
             if other.time_ns >= act.time_ns or other.message is None or other.what == DELETED:
                 continue
-            if _uses(other.message.spec.template) != _uses(act.message.spec.template):
+            if part(other.message.spec.template) != part(act.message.spec.template):
                 break
             act = other
         return act
@@ -131,6 +140,9 @@ class Owners:
         if top[0] == "Pod":
             found = [act for act in self._lone.get(top, ()) if act.time_ns <= time_ns]
             return found[-1] if found else None
+        scaled = self._autoscaled(top, time_ns)
+        if scaled is not None:
+            return scaled
         found = [
             act
             for act in self._acts.of.get(top, ())
@@ -144,6 +156,32 @@ class Owners:
         ]
         return found[-1] if found else self._acts.latest(*top, time_ns)
 
+    def _autoscaled(self, top: Top, time_ns: int) -> Act | None:
+        """The autoscaler that has made a workload larger by then, or the rollout to whose usage it answers."""
+        scaled_ns, autoscaler = max(
+            (
+                (when_ns, event.autoscaler)
+                for when_ns, _, event in self._evidence.events[Autoscaled]
+                if when_ns <= time_ns and event.replicas > event.before and self._target(event.autoscaler) == top
+            ),
+            default=(0, ""),
+        )
+        acts = [act for act in self._acts.of.get(top, ()) if act.time_ns and act.time_ns <= time_ns]
+        if not autoscaler or (acts and acts[-1].time_ns > scaled_ns and "spec.replicas" in acts[-1].fields):
+            return None
+        before = [act for act in acts if scaled_ns - ANSWERS_NS <= act.time_ns <= scaled_ns and act.is_template]
+        if before and any(USAGE in path or "resources" in path for path in before[-1].fields):
+            return before[-1]
+        return self._acts.latest("HorizontalPodAutoscaler", short(autoscaler), scaled_ns)
+
+    def _target(self, autoscaler: str) -> Top | None:
+        versions = self._evidence.versions.get(f"/registry/horizontalpodautoscalers/{autoscaler}", ())
+        message = next((one.message for one in versions if one.message is not None), None)
+        if message is None:
+            return None
+        target = message.spec.scaleTargetRef
+        return target.kind, short(f"{autoscaler.partition('/')[0]}/{target.name}")
+
     def deletion(self, uid: str, time_ns: int) -> Act | None:
         """Of its workload by a client, before that time."""
         found = [act for act in self._acts.of.get(self.top(uid), ()) if act.what == DELETED and act.time_ns <= time_ns]
@@ -154,6 +192,22 @@ def _uses(template: core_v1_pb2.PodTemplateSpec) -> tuple[str, dict[str, str], l
     """On what of a template it depends how much its pods use: lives by rule go by labels, images and commands."""
     containers = [*template.spec.initContainers, *template.spec.containers]
     return template.metadata.annotations.get(USAGE, ""), dict(template.metadata.labels), containers
+
+
+def selects(template: core_v1_pb2.PodTemplateSpec) -> tuple[object, ...]:
+    """What of a template says on which nodes its pods may go."""
+    spec = template.spec
+    rules = spec.affinity, list(spec.topologySpreadConstraints), list(spec.tolerations)
+    return dict(spec.nodeSelector), spec.schedulerName, *rules
+
+
+def wants(template: core_v1_pb2.PodTemplateSpec) -> list[core_v1_pb2.ResourceRequirements]:
+    return [one.resources for one in (*template.spec.initContainers, *template.spec.containers)]
+
+
+def images(template: core_v1_pb2.PodTemplateSpec) -> tuple[object, ...]:
+    notes = {key: value for key, value in template.metadata.annotations.items() if "image-pull-error" in key}
+    return notes, [one.image for one in (*template.spec.initContainers, *template.spec.containers)]
 
 
 def _same(one: core_v1_pb2.PodTemplateSpec, other: core_v1_pb2.PodTemplateSpec) -> bool:

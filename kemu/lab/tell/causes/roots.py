@@ -73,6 +73,9 @@ class Check:
     """Those that differ, the largest first."""
     why: str = ""
     """Why it is not known: such a root cannot be taken away, there was no time."""
+    instead: str = ""
+    """What it has in place of what it lacks, in words: ``Deployment web with the template that it had before``; empty:
+    nothing."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -80,6 +83,7 @@ class Check:
             "holds": self.holds,
             "effects": [one.to_json() for one in self.effects],
             "why": self.why,
+            "instead": self.instead,
         }
 
 

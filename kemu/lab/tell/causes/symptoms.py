@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from google.protobuf.message import Message
 
@@ -34,6 +34,10 @@ STARTS_NS = 30 * SECOND_NS
 """So long may it take to start."""
 EVICTED, PREEMPTED, KILLED, RESTARTED, REJECTED, REFUSED, VOLUNTARY = 2.0, 1.5, 1.0, 0.5, 0.2, 0.3, 0.2
 """Weights of what is over in an instant."""
+OF_VARIANTS = 0.6
+"""The share of bugs and ablations that a scenario switches on, in what something else explains, too."""
+OF_WANTING = 0.3
+"""The share of who wants a pod in what nothing else explains."""
 OF_DRAIN = 0.15
 """The share of who drains a node in what a budget then keeps there."""
 MOST_OF_ONE = 10
@@ -65,6 +69,25 @@ class Symptoms:
         self._end_ns = blame.end_ns
 
     def all(self) -> Iterator[Symptom]:
+        """What the scenario switches on, such as a bug, has a part in all of it, and all that nothing else explains."""
+        variants = self._blame.variants()
+        for one in self._found():
+            explained = sum(blamed.share for blamed in one.blamed)
+            if variants:
+                found = [blamed._replace(share=blamed.share * (1 - OF_VARIANTS)) for blamed in one.blamed]
+                share = (1 - explained * (1 - OF_VARIANTS)) / len(variants)
+                step = Step(one.kind, one.subject, one.first_ns)
+                found += [Blamed(variant, share, (step,)) for variant in variants]
+                yield replace(one, blamed=found)
+            elif not one.blamed and one.kind in ("waiting", "rejected"):
+                # At least who wants the pod.
+                wanted = self._blame.exists(self._history.pods[one.subject])
+                step = Step(one.kind, one.subject, one.first_ns)
+                yield replace(one, blamed=[each._replace(share=OF_WANTING, path=(step,)) for each in wanted[:1]])
+            else:
+                yield one
+
+    def _found(self) -> Iterator[Symptom]:
         ledger = ledgers.of(self._history)
         starts = sorted(
             pod.running_ns - pod.created_ns for pod in self._history.pods.values() if pod.running_ns is not None
@@ -121,7 +144,13 @@ class Symptoms:
                 continue
             kind = "pulling" if reason == "ImagePull" else "unready pod"
             step = Step(kind, pod.uid, begin_ns)
-            if reason in _OWN and reason != "OOMKilled":
+            if reason in ("CreateContainerConfigError", "") and (
+                missing := self._blame.absent(pod.uid, end_ns - 1, step)
+            ):
+                found = missing
+            elif reason == "ImagePull":
+                found = self._blame.pulls(pod, begin_ns, step)
+            elif reason in _OWN and reason != "OOMKilled":
                 found = self._blame.template(pod.uid, step)
             elif reason == "OOMKilled":
                 found = with_step(self._oom(pod, begin_ns), step)
@@ -211,10 +240,11 @@ class Symptoms:
 
     def _of_restarts(self) -> Iterator[Symptom]:
         counts: Counter[str] = Counter()
+        killed = {event.uid: time_ns for time_ns, _, event in self._evidence.events[OomKilled]}
         for time_ns, _, event in self._evidence.events[ContainerRestarting]:
             pod = self._history.pods.get(event.uid)
             counts[event.uid] += 1
-            if pod is None or event.exit_code in (0, 137) or counts[event.uid] > MOST_OF_ONE:
+            if pod is None or counts[event.uid] > MOST_OF_ONE or time_ns - killed.get(event.uid, -LONG_NS) < LONG_NS:
                 continue
             step = Step("restarts", event.uid, time_ns)
             if event.exit_code == 255:

@@ -28,7 +28,7 @@ def lines(causes: Causes, width: int, most: int = 0) -> Iterator[Text]:
     yield Text(f"Why: {many} {share:.0%} of what went wrong", "bold")
     for number, root in enumerate(causes.roots[:most] if most else causes.roots, 1):
         lead = layouts.text((f"{number}. ", "bold"))
-        since = "since the start" if not root.at_ns else f"at {root.at_ns / 1e9:.4g} s"
+        since = "since the start" if not root.at_ns else f"at {_second(root.at_ns)} s"
         what = root.what if root.kind == CONFIGURATION and not root.at_ns else f"{root.what} {since}"
         yield from layouts.hanging(lead, layouts.text((what, "bold"), (f"  {root.share:.0%}", "dim")), width)
         if root.detail:
@@ -37,6 +37,11 @@ def lines(causes: Causes, width: int, most: int = 0) -> Iterator[Text]:
             yield from layouts.hanging(layouts.text("   → ", (f"{when(link)}  ", "dim")), Text(link.what), width)
         if root.check is not None:
             yield from layouts.hanging(Text("   "), Text(checked(root.check), _tone(root.check)), width)
+
+
+def _second(time_ns: int) -> str:
+    seconds = time_ns / 1e9
+    return f"{seconds:.0f}" if seconds >= 100 or seconds == round(seconds) else f"{seconds:.3g}"
 
 
 def when(link: Link) -> str:
@@ -54,11 +59,12 @@ def checked(check: Check) -> str:
     """``Without it: 0 instead of 212 pods evicted``"""
     if check.holds is None:
         return f"Not checked: {check.why}."
+    lead = f"With {check.instead}" if check.instead else f"Without {check.without}"
     if not check.effects:
-        return f"Without {check.without} the same goes wrong."
-    parts = [f"{one.after:g} instead of {one.before:g} {one.unit} {one.what}" for one in check.effects]
+        return f"{lead}, the same goes wrong."
+    parts = [f"{one.after:,.0f} instead of {one.before:,.0f} {one.unit} {one.what}" for one in check.effects]
     doubt = "" if check.holds else "; most of it stays, so it is not the cause, or not the only one"
-    return f"Without {check.without}: {', '.join(parts)}{doubt}."
+    return f"{lead}: {', '.join(parts)}{doubt}."
 
 
 def told(causes: Causes, width: int) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from kemu.lab.tell.causes.acts import CHANGED, CREATED, DELETED, MOST_FIELDS, SECOND_NS, Act, amount, size
+from kemu.emulated import variants
+from kemu.lab.tell import people
+from kemu.lab.tell.causes import gentler
+from kemu.lab.tell.causes.acts import CHANGED, CREATED, DELETED, MOST_FIELDS, SECOND_NS, Act, amount, differences
 from kemu.lab.tell.causes.blame import Blame, Cause, Struck
 from kemu.lab.tell.causes.evidence import Evidence
 from kemu.lab.tell.causes.roots import ACTION, CONFIGURATION, FAULT, LOAD, ROLLOUT, Link, Root
 from kemu.lab.tell.happenings import some
+from kemu.runtime.runlog.events import Autoscaled
 from kemu.runtime.words import short
 
 NAMES = 10
@@ -17,6 +21,8 @@ NAMES = 10
 _LINKS: dict[str, tuple[str, str, str]] = {
     "large": ("resources", "no node is so large", "no node is so large"),
     "removed": ("nodes", "{one} is removed", "{many} are removed"),
+    "relabelled": ("nodes", "{one} gets another label", "{many} get other labels"),
+    "absent": ("objects", "{one} is not there", "{n} objects are not there"),
     "tainted": ("nodes", "{one} is tainted", "{many} are tainted"),
     "cordoned": ("nodes", "{one} takes no more pods", "{many} take no more pods"),
     "slow": ("requests", "a request takes {most}", "{n} requests take up to {most}"),
@@ -143,7 +149,17 @@ class Words:
             )
         kind, what = self._act(cause)
         events = (*([] if cause.index is None else [cause.index]), *dict.fromkeys(cause.indexes))
-        return Root(kind, cause.full_name, what, cause.time_ns, chain, share, self._detail(cause), cause.index, events)
+        return Root(
+            kind,
+            cause.full_name,
+            what,
+            cause.time_ns,
+            chain,
+            share,
+            self._detail(cause, is_preempting=any(link.kind == "preempted" for link in chain)),
+            cause.index,
+            events,
+        )
 
     def _zone(self, fault: str) -> list[str]:
         """The zone that a fault is about, as the scenario says."""
@@ -161,8 +177,17 @@ class Words:
         whom = f"{len(act.also) + 1} nodes" if act.kind == "Node" and act.also else act.full_name
         if act.kind == "workload":
             return LOAD, f"pods of workload {act.name}"
+        if act.kind == "schedulers":
+            return CONFIGURATION, f"schedulers {act.name} deciding at the same time"
+        if act.kind in ("bug", "ablation"):
+            verb = "switched on" if act.kind == "bug" else "which the scenario makes"
+            return CONFIGURATION, f"{act.full_name}, {verb}"
+        if act.what == "stands" and act.kind == "Node" and act.name.endswith("*"):
+            return CONFIGURATION, f"nodes {act.name} as they stand since the start"
         if act.what == "stands":
             return CONFIGURATION, f"{whom} as it stands since the start"
+        if act.what == "fails":
+            return FAULT, f"{act.full_name}, which gives no images,"
         if act.what == CREATED:
             many = f" and {len(act.also)} more" if act.also else ""
             return ACTION, f"creation of {act.full_name}{many}"
@@ -182,18 +207,49 @@ class Words:
             return ACTION, f"cordon of {whom}"
         return ACTION, f"change of {whom}"
 
-    def _detail(self, act: Act) -> str:
+    def _detail(self, act: Act, *, is_preempting: bool = False) -> str:
         parts = []
         if act.what == CHANGED:
-            for path, (before, after) in list(act.fields.items())[:MOST_FIELDS]:
-                name = path.removeprefix("spec.template.").removeprefix("spec.")
-                parts.append(f"{name}: {before or 'none'} → {after or 'none'}")
-            if len(act.fields) > MOST_FIELDS:
-                parts.append(f"{len(act.fields) - MOST_FIELDS} more")
-        elif act.what == "stands" and act.message is None:
+            parts += _changes(act.fields)
+        elif act.kind in ("bug", "ablation"):
+            parts.append(variants.VARIANTS[act.name].does if act.name in variants.VARIANTS else "")
+        elif act.what == "stands" and act.message is None and act.kind != "schedulers":
             parts += list(act.fields)
+        elif act.what == "stands" and isinstance(act.message, gentler.Workload):
+            parts += self._last_rollout(act.message)
+        elif act.what == "fails":
+            parts.append(f"images of {act.fields['workloads'][1]} workloads")
+        scaled = [
+            event
+            for time_ns, _, event in self._evidence.events[Autoscaled]
+            if act.kind == "HorizontalPodAutoscaler" and short(event.autoscaler) == act.name and time_ns >= act.time_ns
+        ]
+        if scaled:
+            parts.append(f"scales from {scaled[0].before} to {max(event.replicas for event in scaled)} replicas")
+        if (
+            act.kind in ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job")
+            and is_preempting
+            and act.message
+        ):
+            priority = act.message.spec.template.spec.priorityClassName
+            parts += [f"of priority {priority}"] if priority else []
         used = self._used(act)
         return "; ".join([*parts, *([used] if used else [])])
+
+    def _last_rollout(self, message: gentler.Workload) -> list[str]:
+        """What it changed before the run began, as ReplicaSets and ControllerRevisions tell."""
+        others = [
+            versions[0].message
+            for key, versions in self._evidence.versions.items()
+            if key.startswith(("/registry/replicasets/", "/registry/controllerrevisions/")) and not versions[0].time_ns
+        ]
+        template = gentler.previous_template(message, others)
+        if template is None:
+            return []
+        before = gentler.copied(message)
+        before.spec.template.CopyFrom(template)
+        first, *rest = _changes(differences(before, message)) or ["nothing"]
+        return [f"its last rollout: {first}", *rest]
 
     def _used(self, act: Act) -> str:
         """What its pods use beyond what they ask for."""
@@ -205,17 +261,28 @@ class Words:
             uses = max(self._blame.uses(pod, "memory", pod.created_ns), self._blame.uses(pod, "memory", until_ns))
             if uses > most:
                 most, wants = uses, pod.requests.get("memory", 0)
-        return f"uses up to {size(most)} of memory, requests {size(wants)}" if most > wants else ""
+        return f"uses up to {people.size(most)} of memory, requests {people.size(wants)}" if most > wants else ""
+
+
+def _changes(fields: Mapping[str, tuple[str, str]]) -> list[str]:
+    parts = []
+    for path, (before, after) in list(fields.items())[:MOST_FIELDS]:
+        name = path.removeprefix("spec.template.").removeprefix("spec.").removeprefix("metadata.annotations.")
+        parts.append(f"{name}: {' '.join(before.split()) or 'none'} → {' '.join(after.split()) or 'none'}")
+    return [*parts, *([f"{len(fields) - MOST_FIELDS} more"] if len(fields) > MOST_FIELDS else [])]
 
 
 def lasting(time_ns: int) -> str:
     """``12.5 s``, ``219 s``, ``30 min``"""
     seconds = time_ns / SECOND_NS
+    if seconds >= 5400:
+        return people.duration(60 * round(seconds / 60))
     return f"{seconds:.3g} s" if seconds < 600 else f"{seconds / 60:.0f} min"
 
 
 def _lasted(cause: Struck) -> str:
+    times = len({fault.begin_ns for fault in cause.faults})
     if cause.end_ns is None:
-        return "to the end of the run"
-    times = f"{len(cause.faults)} times, " if len({fault.begin_ns for fault in cause.faults}) > 1 else ""
-    return f"{times}for {lasting(cause.end_ns - cause.begin_ns)}"
+        return f"{times} times, the last to the end of the run" if times > 1 else "to the end of the run"
+    lasted = lasting(cause.end_ns - cause.begin_ns)
+    return f"{times} times within {lasted}" if times > 1 else f"for {lasted}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu.errors import KemuError
+from kemu.lab.tell.live import causes
 from kemu.lab.tell.live.runs import GOING_ON, LOST, Runs
 from kemu.lab.tell.live.servers import Server
 
@@ -24,7 +25,7 @@ def main(arguments: list[str]) -> int:
     # Ctrl-C is for the command, which ends this process when it has closed its log.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
-    runs = Runs()
+    runs = Runs(finds_causes=True)
     try:
         server = Server(runs, int(arguments[0]))
     except KemuError as error:
@@ -32,6 +33,7 @@ def main(arguments: list[str]) -> int:
         return 2
     threading.Thread(target=_hear, args=(runs, server), daemon=True).start()
     threading.Thread(target=runs.follow, daemon=True).start()
+    threading.Thread(target=causes.follow, args=(runs,), daemon=True).start()
     print(json.dumps({"url": server.url}), flush=True)
     server.run()
     runs.stop()
@@ -60,7 +62,8 @@ def _take(runs: Runs, told: Mapping[str, Any]) -> None:
         case "judged":
             runs.judged()
         case "explained":
-            runs.explained(told["run"], told["explanation"], [(command, does) for command, does in told["commands"]])
+            commands = [(command, does) for command, does in told["commands"]]
+            runs.explained(told["run"], told["explanation"], commands, told["causes"])
         case "end":
             runs.end(told["phase"], told["text"], told["verdict"])
 

@@ -55,9 +55,16 @@ class Page:
         as in :mod:`runs`, which takes long to import."""
         self._tell("end", phase=phase, text=text, verdict=verdict)
 
-    def explained(self, run: int, explanation: Mapping[str, Any] | None, commands: Sequence[tuple[str, str]]) -> None:
-        """Why a run that is over went as it did, as in explanation.json; ``commands``: with what they do."""
-        self._tell("explained", run=run, explanation=explanation, commands=list(commands))
+    def explained(
+        self,
+        run: int,
+        explanation: Mapping[str, Any] | None,
+        commands: Sequence[tuple[str, str]],
+        causes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Why a run that is over went as it did, as in explanation.json; ``commands``: with what they do; ``causes``:
+        None: those stay that the page has found."""
+        self._tell("explained", run=run, explanation=explanation, commands=list(commands), causes=causes)
 
     def close(self) -> None:
         """End the process. Browsers keep what they show."""

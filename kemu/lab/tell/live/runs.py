@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from kemu.errors import RunLogError
+from kemu.lab.tell.causes import evidence
 from kemu.lab.tell.page import folds, pages, shells, summaries, troubles
 from kemu.runtime.runlog import folders
 from kemu.runtime.runlog.frames import FILE_NAME
 from kemu.runtime.runlog.tails import Cursor, Tail
+from kemu.runtime.words import listed
 
 POLL_S = 0.04
 AT_ONCE = 2_000
@@ -59,6 +61,11 @@ class Followed:
     """Why it fails, or why one side lost, as in explanation.json."""
     commands: Sequence[tuple[str, str]] = ()
     """With what they do."""
+    causes: Mapping[str, Any] | None = None
+    """Why it went wrong so far, as :meth:`kemu.lab.tell.causes.roots.Causes.to_json` has it; None: not looked for."""
+    are_causes_final: bool = True
+    observed: Sequence[Mapping[str, Any]] = ()
+    """What a real cluster said at these times."""
 
     @property
     def log(self) -> Path:
@@ -87,6 +94,8 @@ class State:
     bound: int
     edition: int
     """Changes when what is told of a run that is over does."""
+    caused: float
+    """Until when causes were found, in seconds of the run."""
     search: Mapping[str, Any] | None
     """What is said of a search for runs that fail: ``status figures lines``, in words. Its findings are the runs of the
     page."""
@@ -108,13 +117,18 @@ class Runs:
     search: Mapping[str, Any] | None = None
     """See :class:`State`."""
 
+    finds_causes: bool = False
+    """A thread looks for them: :func:`kemu.lab.tell.live.causes.follow`."""
+
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
         self._making = threading.Lock()
         self._runs: list[Followed] = []
         self._page: tuple[Any, bytes, float] | None = None
         """What it shows, the page, and until when it is served whatever happens."""
-        self._stopping = False
+        self.is_stopping = False
+        self._asked = False
+        """Somebody has looked since causes were found."""
         self._edition = 0
         """Edition of the data of runs that are over; a new one where those change after all."""
 
@@ -124,7 +138,9 @@ class Runs:
         """The next run: its log has a header."""
         tail = Tail(folder / FILE_NAME)
         with self._lock:
-            self._runs.append(Followed(folder, name, duration_s, tail, folds.Fold(tail.header)))
+            run = Followed(folder, name, duration_s, tail, folds.Fold(tail.header))
+            run.are_causes_final, run.observed = not self.finds_causes, _observed(folder)
+            self._runs.append(run)
 
     def judged(self) -> None:
         """The last run that began is over, and has its verdict."""
@@ -138,26 +154,55 @@ class Runs:
         if phase != OVER:
             self.judged()
 
-    def explained(self, run: int, explanation: Mapping[str, Any] | None, commands: Sequence[tuple[str, str]]) -> None:
-        """What is known of a run only when it is over; ``commands``: with what they do."""
+    def explained(
+        self,
+        run: int,
+        explanation: Mapping[str, Any] | None,
+        commands: Sequence[tuple[str, str]],
+        causes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """What is known of a run only when it is over; ``commands``: with what they do; ``causes``: with a run without
+        the first of them."""
         with self._making:
             if 0 <= run < len(self._runs):
                 one = self._runs[run]
                 one.explanation, one.commands, one.final = explanation, commands, None
+                if causes is not None:
+                    one.causes, one.are_causes_final = causes, True
+                self._edition += 1
+
+    # --- what the thread that looks for causes asks and tells
+
+    def followed(self, index: int) -> Followed | None:
+        """None: that run has not begun."""
+        return self._runs[index] if index < len(self._runs) else None
+
+    def was_asked(self) -> bool:
+        """Somebody has looked since the last answer."""
+        return self._asked
+
+    def caused(self, run: Followed, causes: Mapping[str, Any] | None, *, is_last: bool = False) -> None:
+        with self._making:
+            if run.are_causes_final:
+                return  # those are better that the command told
+            tells = any(one is not None and (one["roots"] or one["symptoms"]) for one in (run.causes, causes))
+            run.causes, run.are_causes_final, self._asked = causes, is_last, False
+            if is_last and tells and run.final is not None:
+                run.final = None
                 self._edition += 1
 
     # --- folding
 
     def follow(self) -> None:
         """Until :meth:`stop`; in a thread of its own."""
-        while not self._stopping:
+        while not self.is_stopping:
             if not self._fold_some():
                 time.sleep(POLL_S)
         for run in self._runs:
             run.tail.close()
 
     def stop(self) -> None:
-        self._stopping = True
+        self.is_stopping = True
 
     def _fold_some(self) -> bool:
         """Whether there was anything to do."""
@@ -194,7 +239,7 @@ class Runs:
 
     def state(self) -> State:
         if not self._runs:
-            return State(self.phase, self.text, 0, self.count, "", 0.0, 0.0, 0, 0, 0, 0, self.search)
+            return State(self.phase, self.text, 0, self.count, "", 0.0, 0.0, 0, 0, 0, 0, 0.0, self.search)
         run = self._runs[-1]
         history = run.fold.history
         return State(
@@ -209,6 +254,7 @@ class Runs:
             len(history.pods),
             history.counts["pods_bound"],
             self._edition,
+            (run.causes or {}).get("end_s", 0.0),
             self.search,
         )
 
@@ -220,9 +266,11 @@ class Runs:
         ``edition``.
         """
         with self._making:
+            self._asked = True
             run, cursor = self.cursor()
             known = min(known, sum(one.final is not None for one in self._runs)) if edition == self._edition else 0
-            key = (run, cursor, self.phase, known, self._edition, [one.is_judged for one in self._runs])
+            told = [(one.is_judged, id(one.causes)) for one in self._runs]
+            key = (run, cursor, self.phase, known, self._edition, told)
             if self._page is not None:
                 made_of, page, until = self._page
                 if made_of == key or (made_of[3] == known and time.monotonic() < until):
@@ -234,7 +282,11 @@ class Runs:
             return page, self._is_settled() and cursor == self.cursor()[1]
 
     def _is_settled(self) -> bool:
-        return self.phase != GOING_ON and all(run.is_complete for run in self._runs)
+        return self.has_ended and all(run.is_complete and run.are_causes_final for run in self._runs)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.phase != GOING_ON
 
     def _whole(self, run: int, cursor: Cursor, known: int) -> bytes:
         count = run + 1 if self._runs else 0
@@ -266,7 +318,11 @@ class Runs:
             data = run.fold.data(verdict, summaries.events_of(run.explanation))
             data["name"] = run.name
             data["summary"] = summaries.of(run.fold, verdict, run.explanation, run.commands, data["classes"])
-            data["summary"] |= troubles.of(run.fold, data, verdict, None, ())
+            as_of_s = None if run.are_causes_final else (run.causes or {}).get("end_s")
+            data["summary"] |= troubles.of(run.fold, data, verdict, run.causes, run.observed, as_of_s)
+            if self.phase == GOING_ON and not verdict:
+                lost = troubles.losses(run.fold)
+                data["summary"]["headline"] = f"so far {listed(lost) or 'nothing was evicted or killed'}"
             if self.phase in (INTERRUPTED, LOST) and not verdict:
                 data["summary"] |= {"in_words": "Broken off", "headline": self.text}
         first = shells.first_screen(data, index, self.shell())
@@ -278,6 +334,13 @@ class Runs:
                 made = Made(_json(rest), first)
             run.final = made
         return made
+
+
+def _observed(folder: Path) -> list[Mapping[str, Any]]:
+    for place in (folder, folder.parent):  # a variant stands in the folder of its matrix
+        if (place / folders.SCENARIO_FILE).is_file():
+            return list(evidence.document(place / folders.SCENARIO_FILE).get("observed") or ())
+    return []
 
 
 def _json(data: object) -> str:

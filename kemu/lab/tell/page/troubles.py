@@ -29,8 +29,10 @@ def of(
     verdict: Mapping[str, Any],
     causes: Mapping[str, Any] | None,
     observed: Sequence[Mapping[str, Any]],
+    as_of_s: float | None = None,
 ) -> dict[str, Any]:
-    """What it adds to the summary of a run. ``data``: its views."""
+    """What it adds to the summary of a run. ``data``: its views; ``as_of_s``: until when causes were found, of a run
+    that goes on."""
     counts = fold.history.counts
     waited = data["pods"]["waited"]
     bound = data["pods"]["bound"]
@@ -40,7 +42,7 @@ def of(
     )
     roots = list((causes or {}).get("roots", ())) if is_troubled else []
     end_s = fold.history.now_ns / 1e9
-    lost = [one["what"] for one in (causes or {}).get("symptoms", ())][:MOST_SYMPTOMS] or _losses(fold)
+    lost = [one["what"] for one in (causes or {}).get("symptoms", ())][:MOST_SYMPTOMS] or losses(fold)
     was_asked = bool(verdict.get("expectations")) or verdict.get("verdict") != "holds"
     # What nobody expected anything of is no success.
     warns = is_troubled and not was_asked and bool(lost)
@@ -50,6 +52,7 @@ def of(
         "troubled": is_troubled,
         "chains": [_chain(number, root) for number, root in enumerate(roots, 1)],
         "unexplained": _unexplained(causes) if roots else "",
+        "as_of": "" if as_of_s is None else f"as of {people.duration(as_of_s)}",
         "roots": [
             {"number": number, "at": round(root["at_s"] * 1e6), "what": root["what"]}
             for number, root in enumerate(roots, 1)
@@ -64,8 +67,8 @@ def of(
     }
 
 
-def _losses(fold: Fold) -> list[str]:
-    """In words, where the engine of causes says nothing."""
+def losses(fold: Fold) -> list[str]:
+    """In words, where causes say nothing."""
     counts = fold.history.counts
     found = [
         (counts["evictions"], "pod was evicted", "pods were evicted"),

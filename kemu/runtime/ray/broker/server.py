@@ -57,6 +57,8 @@ class Broker:
         self.calls = ThreadPoolExecutor(1, "ray")
         self.goes_on = options.listen or options.address is not None
         """The cluster outlives its connections."""
+        self.patience_s = None if options.listen else _LEAVING_S
+        """For what a connection leaves behind to end; the broker of one driver ends soon after it."""
         # Ray's processes end with the thread that started them.
         threading.Thread(target=self._live, name="ray node", daemon=True).start()
 
@@ -171,7 +173,7 @@ class Connection:
         self._broker = broker
         self._writer = writer
         self._actors: dict[int, asyncio.Future[Any]] = {}
-        self._calls: dict[int, Any] = {}
+        self._calls: dict[int, asyncio.Future[Any]] = {}
         self._remotes: dict[bool, Any] = {}
         self._has_used = False
         """Workers."""
@@ -209,15 +211,16 @@ class Connection:
         self.send([number, error, result])
 
     async def close(self) -> None:
+        calls = list(self._calls.values())  # who is cancelled while it waits for one forgets it
         for task in list(self._tasks):
             task.cancel()
         if self._broker.goes_on and self._has_used:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LEAVING_S):
+                async with asyncio.timeout(self._broker.patience_s):
                     for actor in list(self._actors):
                         await self._kill(actor)
-                    for call in list(self._calls):
-                        await self._cancel(call)
+                    for call in calls:
+                        await self._end_call(call)
             self._broker.warm()
         self._writer.close()
 
@@ -258,7 +261,7 @@ class Connection:
 
         self._has_used = True
         self._actors[actor] = asyncio.ensure_future(self._in_turn(place))
-        await self._actors[actor]
+        await asyncio.shield(self._actors[actor])
 
     async def _find(self, actor: int) -> Any:
         """The endpoint of a cell, once it has one."""
@@ -271,11 +274,13 @@ class Connection:
                 await asyncio.sleep(_RETRY_S)
 
     async def _kill(self, actor: int) -> None:
-        placed = self._actors.pop(actor, None)
+        placed = self._actors.get(actor)
         if placed is not None and not self._broker.lost:
             with contextlib.suppress(Exception):
                 handle = await asyncio.shield(placed)
                 await self._in_turn(lambda: self._broker.ray.kill(handle, no_restart=True))
+        # Not before: a driver asks for this and ends, and the end of its connection cancels what is in the queue.
+        self._actors.pop(actor, None)
 
     async def _warm(self) -> None:
         """There will be another run."""
@@ -284,9 +289,9 @@ class Connection:
     async def _submit(self, call: int, function: str, argument: bytes, memory_bytes: int, alone: bool) -> Any:
         errors = self._broker.ray.exceptions
         self._has_used = True
-        self._calls[call] = await self._in_turn(self._called, function, argument, memory_bytes, alone)
+        self._calls[call] = asyncio.ensure_future(self._in_turn(self._called, function, argument, memory_bytes, alone))
         try:
-            return await self._calls[call]
+            return await (await asyncio.shield(self._calls[call]))
         except errors.RayTaskError:
             raise
         except errors.OutOfMemoryError as error:
@@ -312,9 +317,13 @@ class Connection:
 
     async def _cancel(self, call: int) -> None:
         """End it with its process."""
-        reference = self._calls.get(call)
-        if reference is not None and not self._broker.lost:
+        if call in self._calls:
+            await self._end_call(self._calls[call])
+
+    async def _end_call(self, submitted: asyncio.Future[Any]) -> None:
+        if not self._broker.lost:
             with contextlib.suppress(Exception):
+                reference = await asyncio.shield(submitted)
                 await self._in_turn(lambda: self._broker.ray.cancel(reference, force=True))
 
 

@@ -14,19 +14,19 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "calibrate",
         help="measure a real control plane, and write a timing preset",
-        description="Start etcd, kube-apiserver and kube-scheduler on this machine, or be a guest in a cluster that "
-        "stands, let pods arrive, and write how "
-        "long requests, watches and cycles took as a preset that scenarios may name: timing: {preset: FILE}.",
+        description="Start etcd, kube-apiserver and kube-scheduler on this machine, or use an existing cluster, create "
+        "pods, and write the measured times of requests, watches and cycles as a preset for scenarios: "
+        "timing: {preset: FILE}.",
     )
     parser.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE", help="a cluster that stands; default: a control plane is started"
+        "--kubeconfig", type=Path, metavar="FILE", help="use an existing cluster; default: start a control plane"
     )
-    parser.add_argument("--context", default="", help="of the kubeconfig; by default its current one")
+    parser.add_argument("--context", default="", help="the context in the kubeconfig; default: its current one")
     parser.add_argument("--out", type=Path, default=Path("measured.yaml"), metavar="FILE", help="default: %(default)s")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw what was measured: FILE.svg or FILE.png")
     parser.add_argument("--seed", type=parsers.whole_number, default=1, help="of the arrivals; default: %(default)s")
-    parser.add_argument("--runs", type=Path, metavar="FOLDER", help="keep the runs there")
-    parser.add_argument("--again", action="store_true", help="measure the runs that --runs has, without new ones")
+    parser.add_argument("--runs", type=Path, metavar="FOLDER", help="keep the runs in this folder")
+    parser.add_argument("--again", action="store_true", help="measure the existing runs in --runs, without new ones")
     parser.set_defaults(command=command)
 
 

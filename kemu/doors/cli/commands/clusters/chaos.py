@@ -21,9 +21,9 @@ _CHOOSING = (Form.ACTORS, Form.NODES, Form.API_SERVERS)
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "chaos",
-        help="strike a cluster of kemu up with faults",
-        description="Strike a cluster that kemu up serves with faults, list and end them, and write down what has "
-        "struck, as a script for kemu up --chaos. Kinds and keys are those of chaos in scenarios.",
+        help="inject faults into a cluster of kemu up",
+        description="Inject faults into a cluster of kemu up, list and end them, and record them as a script for kemu "
+        "up --chaos. Kinds and keys are those of chaos in scenarios.",
     )
     below = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = below.add_parser("list", help="the faults so far", description="The faults that have begun so far.")
@@ -36,7 +36,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     heal.set_defaults(command=_heal)
     record = below.add_parser(
         "record",
-        help="print what has struck, as a script",
+        help="print the injected faults as a script",
         description="Print the script of what has struck: kemu up --chaos FILE strikes the same at the same moments.",
     )
     record.add_argument("run", nargs="?", type=Path, help="of this run folder; default: of the cluster that is up")
@@ -44,7 +44,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     record.set_defaults(command=_record)
     replay = below.add_parser(
         "replay",
-        help="strike with the faults of a script",
+        help="inject the faults of a script",
         description="Strike a cluster that is up with the faults of a script or scenario, at their times from now on.",
     )
     replay.add_argument("file", type=Path, help="a script, or a scenario")
@@ -118,7 +118,7 @@ def _strike(options: argparse.Namespace) -> int:
 
 
 def _value(one: Parameter, value: Any) -> Any:
-    """As YAML would have it."""
+    """The text, parsed as YAML."""
     import yaml
 
     if one.form is Form.SIDES:
@@ -177,7 +177,7 @@ def _record(options: argparse.Namespace) -> int:
 
 
 def _for_good(run: Path) -> list[str]:
-    """The crashes of the run's scenario after which nothing is started again."""
+    """The crashes of the run's scenario without a restart."""
     from kemu.lab.scenario.loading import loader
     from kemu.runtime.runlog import folders
 

@@ -12,7 +12,7 @@ from kemu.doors.cli import exits
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "envtest-assets",
-        help="write etcd, kube-apiserver and kubectl for envtest of controller-runtime, with kemu behind them",
+        help="write stand-ins for etcd, kube-apiserver and kubectl, for envtest of controller-runtime",
         description="Write the programs that envtest of controller-runtime starts into a folder: "
         "KUBEBUILDER_ASSETS=DIR go test ./... then runs on kemu's API server, alone as a bare kube-apiserver. They "
         "belong to this installation of kemu. KEMU_ENVTEST_OUT=DIR keeps a run folder of each API server below "

@@ -18,15 +18,16 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "nodes",
         help="add kemu's kubelets as nodes to a real cluster",
-        description="Register nodes at a real cluster, and be their kubelets until Ctrl-C: admit pods, run them "
-        "through their lives, evict them under pressure, report. At the end the nodes are removed.",
+        description="Register nodes in a real cluster, and act as their kubelets until Ctrl-C: admit pods, simulate "
+        "their containers, evict them under pressure, report their status. At the end the nodes are "
+        "removed.",
     )
     parser.add_argument("scenario", nargs="?", default="", help=f"whose nodes: {parsers.SCENARIO}; default: --count")
     parser.add_argument(
         "--kubeconfig", type=Path, help="the cluster; by default kubectl's, or, in a pod, its service account"
     )
-    parser.add_argument("--context", default="", help="of the kubeconfig; by default its current one")
-    parser.add_argument("--count", type=parsers.count, default=0, metavar="N", help="so many equal nodes")
+    parser.add_argument("--context", default="", help="the context in the kubeconfig; default: its current one")
+    parser.add_argument("--count", type=parsers.count, default=0, metavar="N", help="the number of equal nodes")
     parser.add_argument(
         "--name-prefix", default=PREFIX, metavar="TEXT", help="of equal nodes: %(default)s1, %(default)s2, …"
     )
@@ -40,25 +41,30 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
     )
-    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     parser.add_argument(
-        "--seed", type=parsers.whole_number, help="the seed of every random draw; default: another each time"
+        "--seed", type=parsers.whole_number, help="the seed of all randomness; default: a different one each time"
     )
     parser.add_argument(
-        "--qps", type=float, default=0.0, metavar="N", help="requests a second of all nodes; default: no limit"
+        "--qps",
+        type=float,
+        default=0.0,
+        metavar="N",
+        help="maximum requests per second of all nodes; default: no limit",
     )
     parser.add_argument(
         "--logs",
         default="",
         metavar="ADDRESS",
-        help="of this machine, where the API server asks for logs (kubectl logs); default: loopback, if it is there",
+        help="this machine's address, to which the API server sends requests for logs (kubectl logs); default: "
+        "loopback, if the API server is there",
     )
-    parser.add_argument("--keep", action="store_true", help="leave the nodes there at the end")
+    parser.add_argument("--keep", action="store_true", help="do not remove the nodes at the end")
+    parser.add_argument("--remove", action="store_true", help="remove the nodes that a killed process left, and exit")
     parser.add_argument(
-        "--remove", action="store_true", help="remove the nodes that a killed process has left, and end"
+        "--out", type=Path, metavar="FOLDER", help="write a run log to this folder, for kemu trace and others"
     )
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="keep a run log there, for kemu trace and others")
-    parser.add_argument("--quiet", action="store_true", help="print no rejections and evictions")
+    parser.add_argument("--quiet", action="store_true", help="do not print rejections and evictions")
     parser.set_defaults(command=command, store=None)
 
 

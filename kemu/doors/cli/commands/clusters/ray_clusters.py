@@ -1,4 +1,4 @@
-"""``kemu ray``: a Ray cluster of one's own that stands between runs, so that they need not start one."""
+"""``kemu ray``: a Ray cluster that stays up between runs, so that they need not start one."""
 
 from __future__ import annotations
 

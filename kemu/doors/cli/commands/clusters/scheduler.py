@@ -23,7 +23,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--kubeconfig", type=Path, help="the cluster; by default kubectl's, or, in a pod, its service account"
     )
-    parser.add_argument("--context", default="", help="of the kubeconfig; by default its current one")
+    parser.add_argument("--context", default="", help="the context in the kubeconfig; default: its current one")
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="a KubeSchedulerConfiguration, in YAML or JSON (docs/scenarios.md)"
     )
@@ -41,7 +41,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         action="append",
         default=[],
         metavar="MODULE:CLASS[=WEIGHT]",
-        help="a plugin of your own, at all its extension points; found here or beside --config",
+        help="your own plugin, at all its extension points; found in the current folder or beside --config",
     )
     parser.add_argument(
         "--qps",
@@ -49,8 +49,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="N",
         help=f"requests a second, 0: no limit (default: clientConnection.qps, or {QPS:g}, with bursts of {BURST})",
     )
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="keep a run log there, for kemu trace and others")
-    parser.add_argument("--quiet", action="store_true", help="print no decisions")
+    parser.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="write a run log to this folder, for kemu trace and others"
+    )
+    parser.add_argument("--quiet", action="store_true", help="do not print decisions")
     parser.set_defaults(command=command)
 
 
@@ -94,7 +96,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def _configured(document: Mapping[str, Any], name: str, plugins: list[str], *, leader_elect: bool) -> dict[str, Any]:
-    """The document with what the command line adds."""
+    """The configuration document with the options of the command line."""
     from kemu.runtime import user_code
 
     config: dict[str, Any] = dict(document)

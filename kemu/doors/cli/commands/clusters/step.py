@@ -1,4 +1,4 @@
-"""``kemu step``: lets the time of a cluster pass that ``kemu up --virtual`` serves."""
+"""``kemu step``: advances the time of a cluster of ``kemu up --virtual``."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ LIMIT = "1h"
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "step",
-        help="let time pass in a cluster of kemu up --virtual",
-        description="Let the time of a cluster pass whose clock stands still (kemu up --virtual): so long, until "
-        "something holds, or until nothing is left to do. Clients have time to react to what they see on the way.",
-        epilog="Exit codes: 0 time has passed, and the condition holds; 1 it does not hold within the limit; 2 the "
-        "input is wrong, or the cluster does not answer.",
+        help="advance time in a cluster of kemu up --virtual",
+        description="Advance the time of a cluster with virtual time (kemu up --virtual): by a duration, until a "
+        "condition holds, or until nothing is left to do. Clients get time to react to each event.",
+        epilog="Exit codes: 0 time has passed, and the condition holds; 1 it does not hold within the limit; 2 the"
+        " input is wrong, or the cluster does not respond.",
     )
     parser.add_argument(
         "time",
@@ -38,30 +38,30 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="'pod/web running', 'node/n1 NotReady', 'deployment/web rolledOut', 'pod/web-* .status.phase=Running'; "
         "several with commas",
     )
-    parser.add_argument("--idle", action="store_true", help="until nothing but heartbeats and the like happens")
+    parser.add_argument("--idle", action="store_true", help="until only periodic work such as heartbeats is left")
     parser.add_argument(
-        "-n", "--namespace", default="default", help="in which the objects of --until are; default: default"
+        "-n", "--namespace", default="default", help="the namespace of the objects of --until; default: default"
     )
     parser.add_argument(
         "--timeout",
         type=parsers.seconds,
         default=60.0,
         metavar="TIME",
-        help="real time for which the clock of the cluster may stand still before this gives up; default: 60s",
+        help="real time after which the command gives up if the cluster's clock does not advance; default: 60s",
     )
     parser.add_argument(
         "--seen-by",
         default="",
         metavar="AGENT",
-        help="with --until: and watches of this client have delivered the objects; its User-Agent up to the first "
-        "space, which may be a pattern",
+        help="with --until: wait until watches of this client have delivered the objects; its User-Agent up to "
+        "the first space, which may be a pattern",
     )
     parser.add_argument(
         "--real-limit",
         type=parsers.seconds,
         default=0.0,
         metavar="TIME",
-        help="real time that all of this may take; default: any",
+        help="maximum real time of the command; default: no limit",
     )
     add_remote(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -73,7 +73,7 @@ def add_remote(parser: argparse.ArgumentParser) -> None:
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="the one that kemu up wrote; default: that of KUBECONFIG, or ~/.kube/config",
+        help="the kubeconfig that kemu up wrote; default: KUBECONFIG, or ~/.kube/config",
     )
 
 

@@ -1,4 +1,4 @@
-"""``kemu up``: a cluster for kubectl, and for all other clients of Kubernetes."""
+"""``kemu up``: a cluster for kubectl and all other Kubernetes clients."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ LOG_MIB = 512
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "up",
-        help="serve a cluster to kubectl and other clients of Kubernetes",
-        description="Serve a cluster over the Kubernetes API until Ctrl-C: that of a scenario, or so many nodes with "
-        "the default scheduler and all controllers. Write a kubeconfig for it, and judge what happened.",
+        help="serve a cluster to kubectl and other Kubernetes clients",
+        description="Serve a cluster over the Kubernetes API until Ctrl-C: that of a scenario, or --nodes nodes with "
+        "the default scheduler and all controllers. Write a kubeconfig for it, and judge the run at the "
+        "end.",
     )
     parser.add_argument("scenario", nargs="?", default="", help=f"{parsers.SCENARIO}; default: --nodes")
     parser.add_argument(
@@ -43,8 +44,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=_parts,
         default=(),
         metavar="PARTS",
-        help="leave out schedulers, controllers, kubelets, or several with commas: real ones do their work, and KWOK "
-        "plays nodes that have no kubelet",
+        help="leave out schedulers, controllers, kubelets, or several with commas, to be replaced by real ones or KWOK",
     )
     parser.add_argument(
         "--runtime",
@@ -59,24 +59,24 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--for", dest="for_", default="", metavar="TIME", help="end after this time of the cluster, such as 10m"
     )
     parser.add_argument(
-        "--virtual", action="store_true", help="in virtual time, which stands still until kemu step lets it pass"
+        "--virtual", action="store_true", help="use virtual time, which stands still until kemu step advances it"
     )
     parser.add_argument(
         "--date",
         type=_date,
         metavar="DATE",
-        help="with --virtual: when the virtual time begins, such as 2026-11-28T09:00:00Z; default: now",
+        help="with --virtual: the initial time, such as 2026-11-28T09:00:00Z; default: now",
     )
     parser.add_argument(
         "--settle",
         type=parsers.positive_number,
         default=0.02,
         metavar="SECONDS",
-        help="with --virtual: real time without a word from clients after which they are taken to have reacted to what "
-        "they were told; default: 0.02",
+        help="with --virtual: real time without requests after which clients are assumed to have reacted; "
+        "default: 0.02",
     )
     parser.add_argument(
-        "--chaos", type=Path, metavar="FILE", help="strike with the faults of this script, in place of the scenario's"
+        "--chaos", type=Path, metavar="FILE", help="inject the faults of this script instead of the scenario's"
     )
     parser.add_argument(
         "--service",
@@ -84,27 +84,27 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         action="append",
         default=[],
         metavar="[NAMESPACE/]NAME=PORT",
-        help="the process at this port of loopback stands for a Service when the API server calls webhooks; may be "
-        "repeated. The namespace is default where it is not named",
+        help="the local port of a process that serves this Service's webhooks; may be repeated. The default "
+        "namespace is default",
     )
     parser.add_argument(
         "--lives",
         type=Path,
         metavar="FILE",
-        help="how pods live that do not say, a list as lives of a scenario has it; it goes before that of the scenario",
+        help="rules for the behaviour of containers, as in lives of a scenario; they take precedence over it",
     )
     parser.add_argument(
         "--handlers",
         type=Path,
         metavar="FILE.py",
-        help="functions exec, attach and port_forward, which answer kubectl in the place of all containers for which "
-        "lives names none",
+        help="functions exec, attach and port_forward, which answer kubectl for all containers without handlers "
+        "in lives",
     )
     parser.add_argument(
         "--removed-betas",
         action="store_true",
-        help="also serve policy/v1beta1 and batch/v1beta1, for old operators, and take CustomResourceDefinitions of "
-        "v1beta1 from --manifests",
+        help="also serve policy/v1beta1 and batch/v1beta1, for old operators, and accept v1beta1 "
+        "CustomResourceDefinitions in --manifests",
     )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on; default: 127.0.0.1")
     parser.add_argument("--port", type=parsers.whole_number, default=0, metavar="N", help="default: any that is free")
@@ -112,24 +112,24 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="where to write the kubeconfig, beside what is there; default: in the run folder",
+        help="add the cluster to this kubeconfig; default: a new one in the run folder",
     )
     parser.add_argument(
         "--user",
         action="append",
         default=[],
         metavar="NAME[=GROUP,…]",
-        help="a user with a token and a context of his own (NAME@kemu) in the kubeconfig, beside the administrator and "
-        "those of the scenario; system:node:NAME is a kubelet. May be repeated",
+        help="an additional user with a token and a context (NAME@kemu) in the kubeconfig; system:node:NAME is a"
+        " kubelet. May be repeated",
     )
     parser.add_argument(
         "--insecure-http",
         action="store_true",
-        help="plain HTTP without tokens, on loopback: everybody may do everything",
+        help="plain HTTP without tokens, on loopback only: every client is an administrator",
     )
-    parser.add_argument("--ui", action="store_true", help="serve the page of kemu report meanwhile")
+    parser.add_argument("--ui", action="store_true", help="serve the page of kemu report while the cluster is up")
     parser.add_argument(
-        "--metrics", action="store_true", help="serve the metrics of all components, with the real ones' names"
+        "--metrics", action="store_true", help="serve the metrics of all components, with the real components' names"
     )
     parser.add_argument("--out", type=Path, help="the run folder; default: runs/up-DATE-TIME")
     parser.add_argument(
@@ -137,14 +137,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=parsers.whole_number,
         default=LOG_MIB,
         metavar="MIB",
-        help="in real time: the size of its events at which the run log takes no more; what happens later is told, but "
-        f"not judged; 0: none; default: {LOG_MIB}",
+        help="in real time: the maximum size of the run log's events; later events are shown, but not judged; 0: no "
+        f"limit; default: {LOG_MIB}",
     )
     parser.add_argument("--force", action="store_true", help="replace a result of another kind in that folder")
     parser.add_argument(
-        "--seed", type=parsers.whole_number, help="the seed of every random draw; overrides the scenario's"
+        "--seed", type=parsers.whole_number, help="the seed of all randomness; overrides the scenario's"
     )
-    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
     )
@@ -158,23 +158,23 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--load-balancers",
         action="store_true",
-        help="give Services of the type LoadBalancer addresses of 203.0.113.0/24",
+        help="give Services of type LoadBalancer addresses from 203.0.113.0/24",
     )
     parser.add_argument(
         "--missing-images",
         action="append",
         default=[],
         metavar="PATTERN",
-        help="images that no registry has, such as 'example.com/*'; may be repeated. Without a scenario: those of "
-        "hosts such as registry.invalid and of tags such as non-existent, too",
+        help="images that no registry has, such as 'example.com/*'; may be repeated. Without a scenario, this "
+        "includes hosts such as registry.invalid and tags such as non-existent",
     )
     parser.add_argument(
         "--lenient",
         action="store_true",
-        help="ConfigMaps, Secrets and images that pods name are taken to exist, as in a scenario that says nothing",
+        help="assume that ConfigMaps, Secrets and images that pods name exist, as in scenarios by default",
     )
-    parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
-    parser.add_argument("--json", action="store_true", help="print JSON, an object a line: up, events, the verdict")
+    parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd instead of kemu's store")
+    parser.add_argument("--json", action="store_true", help="print JSON, one object per line: up, events, the verdict")
     parser.set_defaults(command=command)
 
 
@@ -242,7 +242,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _without_end(begin: Callable[[Path, str, int], None] | None) -> Callable[[Path, str, int], None] | None:
-    """The page is not told how long a cluster lasts that lasts until it is ended."""
+    """A cluster that lasts until it is ended has no duration for the page."""
     return None if begin is None else lambda folder, name, _duration_ns: begin(folder, name, 0)
 
 

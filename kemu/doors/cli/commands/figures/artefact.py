@@ -6,7 +6,6 @@ import argparse
 import re
 import shlex
 from collections.abc import Iterator
-from importlib import metadata, resources
 from pathlib import Path
 
 from kemu.doors.cli import exits
@@ -20,7 +19,7 @@ _PINNED = ("kemu", "altair", "duckdb", "numpy", "pyarrow", "scipy", "vl-convert-
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "artefact",
-        help="begin the artefact of a paper: one command makes every figure and table",
+        help="create the artefact of a paper: one command makes every figure and table",
         description="Write a folder with a policy, an experiment, the versions of all packages, a CITATION.cff, and "
         "the script reproduce, which makes every figure and table from nothing and compares their checksums.",
     )
@@ -30,6 +29,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def command(options: argparse.Namespace) -> int:
+    from importlib import resources
+
     folder: Path = options.folder
     values = {"TITLE": _title(options.title or folder.resolve().name), "VERSIONS": "\n".join(_versions())}
     try:
@@ -50,11 +51,13 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _title(text: str) -> str:
-    """On one line, with nothing that YAML would read otherwise."""
+    """The title on one line, safe for YAML."""
     return " ".join(text.replace("\\", " ").replace('"', "'").split())
 
 
 def _versions() -> Iterator[str]:
+    from importlib import metadata
+
     for package in _PINNED:
         try:
             yield f"{package}=={metadata.version(package)}"

@@ -25,7 +25,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("--variants", action="store_true", help="one line for each variant (or for the run)")
-    parser.add_argument("--out", type=Path, help="write it there; to standard output by default")
+    parser.add_argument("--out", type=Path, help="the output file; default: standard output")
     parser.set_defaults(command=command)
 
 
@@ -45,7 +45,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def write(rows: Iterable[dict[str, Any]], file: TextIO) -> None:
-    """Numbers in full, nothing for what is not known."""
+    """Numbers have full precision; unknown values are empty."""
     writer = None
     if isinstance(rows, list):
         writer = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
@@ -82,7 +82,7 @@ def _cell(value: Json) -> Json:
 
 
 def _chosen(verdict: dict[str, Any]) -> dict[str, Any]:
-    """Path or parameter → value; what is no scalar as JSON."""
+    """Path or parameter → value; JSON for values that are not scalars."""
     return {
         name: value if isinstance(value, str | int | float) and not isinstance(value, bool) else json.dumps(value)
         for name, value in verdict.get("variant", {}).items()

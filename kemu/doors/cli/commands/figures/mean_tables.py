@@ -44,7 +44,7 @@ def _figures(source: Source, metric: str) -> Mapping[int, Figure]:
 
 
 def answer(means: Means, form: str) -> Answer:
-    """As text the figures with their intervals; for programs a column for each number."""
+    """Figures with their intervals as text; for programs, a column for each number."""
     if form == "text":
         lines: list[tuple[Any, ...]] = [(*values, *map(_text, figures)) for values, figures in means.rows]
         names = [*means.axes, *means.metrics]
@@ -94,7 +94,7 @@ def latex(means: Means, names: Mapping[str, str]) -> str:
 
 
 def tabular(heads: Sequence[str], lines: Sequence[Sequence[str]], columns: str) -> str:
-    """Of cells that are LaTeX already."""
+    """``tabular`` of cells that are LaTeX already."""
     body = [" & ".join(line) + r" \\" for line in lines]
     return "\n".join(
         [f"\\begin{{tabular}}{{{columns}}}", r"\toprule", " & ".join(heads) + r" \\", r"\midrule", *body,
@@ -113,6 +113,6 @@ def _latex_figure(figure: Figure | None) -> str:
 
 
 def _latex_number(value: float) -> str:
-    """As in the text; thousands are told apart by a thin space."""
+    """As in the text, with a thin space between thousands."""
     base, power, exponent = judging.number(value).replace(",", r"\,").partition("e")
     return rf"{base}\cdot 10^{{{int(exponent)}}}" if power else base

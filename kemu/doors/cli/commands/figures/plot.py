@@ -55,7 +55,7 @@ def _points(text: str) -> float:
 
 
 def all_of(folder: Path) -> list[Path]:
-    """Draw all that the results in a folder have, and return the files."""
+    """Draw all plots of the results in a folder, and return the files."""
     from kemu.lab.sweep.plots import pictures
 
     found = pictures.draw(folder, folder / pictures.FOLDER, list(pictures.KINDS))

@@ -46,7 +46,7 @@ def write(answer: Answer, form: str, file: TextIO) -> None:
 
 
 def _plain(value: object) -> Any:
-    """As JSON has it."""
+    """The value for JSON."""
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -59,7 +59,7 @@ def _plain(value: object) -> Any:
 
 
 def _cell(value: Json) -> Json:
-    """As CSV has it: nothing for what is not known, lists as JSON."""
+    """The value for CSV: empty if unknown, lists as JSON."""
     plain = _plain(value)
     if isinstance(plain, bool):
         return str(plain).lower()
@@ -96,7 +96,7 @@ def _side_by_side(answer: Answer, rows: Sequence[Sequence[str]], sizes: Sequence
 
 
 def _as_records(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[Text]:
-    """Each row as a block, a line for each column: for more columns than fit side by side."""
+    """Each row as a block with a line for each column, if the columns do not fit side by side."""
     lead = min(max(map(cell_len, names)), max(width // 2, 1))
     for number, row in enumerate(rows):
         if number:

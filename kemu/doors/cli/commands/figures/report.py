@@ -15,9 +15,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "report",
         help="show a run in the browser: one HTML file",
-        description="Make one HTML file that explains a run, or all variants of a matrix: who lost and why, as a "
-        "picture and in words; nodes, queues, waiting, attempts, preemptions, watches, checks, every pod and event. "
-        "The file stands alone: it loads nothing from the network.",
+        description="Write one HTML file that explains a run, or all variants of a matrix: what went wrong and why, as "
+        "a picture and in words; nodes, queues, waiting, attempts, preemptions, watches, checks, every pod "
+        "and event. The file is self-contained: it loads nothing from the network.",
     )
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("--out", type=Path, metavar="FILE", help="default: report.html in the run folder")
@@ -25,9 +25,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--compare",
         type=Path,
         metavar="FILE",
-        help="show remedies side by side: what kemu compare --json printed, or the folder of its --out",
+        help="show remedies side by side: the output of kemu compare --json, or the folder of its --out",
     )
-    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     parser.set_defaults(command=command)
 
 
@@ -61,7 +61,7 @@ MOST_SECONDS = 10.0
 
 
 def _sweep(folder: Path, file: Path, data: Path | None) -> tuple[Path, int]:
-    """The figures of a sweep, and a run of some of its variants."""
+    """The figures of a sweep, and a run for some of its variants."""
     from kemu.doors.cli import finds
     from kemu.doors.cli.commands.figures import sweep_reports
     from kemu.lab.checks.history import windows
@@ -93,7 +93,7 @@ def _sweep(folder: Path, file: Path, data: Path | None) -> tuple[Path, int]:
 
 
 def _experiment(folder: Path, data: Path | None) -> Any:
-    """As it was run; the files that it names stand beside the original, and not beside this copy."""
+    """The experiment as it was run; its files are beside the original, not beside this copy."""
     from kemu.lab.sweep.experiments import loader
     from kemu.lab.sweep.results import journals
     from kemu.runtime.runlog import folders

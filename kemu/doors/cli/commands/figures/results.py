@@ -18,7 +18,7 @@ _CONTENTS = " UNION ALL ".join(f"SELECT '{table}' AS \"table\", count(*) AS rows
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "results",
-        help="ask the tables of a sweep, a run or a matrix by SQL: runs, pods, attempts, faults",
+        help="query the tables of a sweep, a run or a matrix by SQL: runs, pods, attempts, faults",
         description="Without --sql and --table: which tables there are. docs/results.md lists their columns.",
     )
     parser.add_argument("folder", type=Path, help="of kemu sweep or kemu run, or a Parquet file of results")
@@ -26,7 +26,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     what.add_argument(
         "--sql", metavar="QUERY", help="of DuckDB: 'SELECT variant, avg(preemptions) FROM runs GROUP BY variant'"
     )
-    what.add_argument("--table", choices=TABLES, help="a whole table")
+    what.add_argument("--table", choices=TABLES, help="print a whole table")
     what.add_argument(
         "--means",
         nargs="*",
@@ -46,7 +46,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar=("OLD", "NEW"),
         help="--latex: what stands in place of a heading or a value; may be given again",
     )
-    parser.add_argument("--out", type=Path, help="write it there; to standard output by default")
+    parser.add_argument("--out", type=Path, help="the output file; default: standard output")
     parser.set_defaults(command=command)
 
 

@@ -1,4 +1,4 @@
-"""What ``kemu sweep`` shows meanwhile: how many cells are over, what they took, and how long the others will take."""
+"""The progress of ``kemu sweep``: how many cells are done, their times, and the estimate for the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ESTIMATE_EVERY_S = 1.0
 
 
 class Progress:
-    """A line that is rewritten on a terminal, and elsewhere one every minute."""
+    """A line that is rewritten on a terminal; elsewhere a line every minute."""
 
     def __init__(self, sweep: Sweep, executor: Executor, stream: TextIO, *, quiet: bool) -> None:
         self._sweep, self._executor, self._stream, self._quiet = sweep, executor, stream, quiet
@@ -48,7 +48,7 @@ class Progress:
         return f"{experiment.name}: {sweep_reports.size_text(experiment)}{known}"
 
     def take(self, record: CellRecord) -> None:
-        """A cell is over."""
+        """Count a finished cell."""
         index = record.cell.index
         self._statuses[record.status] += 1
         self._cpu_s += record.cpu_s

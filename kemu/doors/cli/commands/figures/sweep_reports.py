@@ -1,4 +1,4 @@
-"""What ``kemu sweep`` shows at the end: the variants, the claims, and what to type next."""
+"""The final output of ``kemu sweep``: the variants, the claims, and the next commands."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _headline(found: Mapping[str, Any]) -> Text:
 
 
 def cell_command(sweep: Sweep, cell: Cell, kemu: str) -> str:
-    """Runs one cell again, and leaves a whole run folder."""
+    """The command that repeats one cell with a run folder."""
     experiment = sweep.experiment
     settings = {**experiment.settings, **experiment.overrides[cell.index]}
     words = [kemu, "run", experiment.source or str(sweep.folder / "scenario.yaml")]
@@ -176,7 +176,7 @@ def next_commands(sweep: Sweep, found: Mapping[str, Any], kemu: str) -> list[tup
 
 
 def _telling_cell(sweep: Sweep) -> tuple[Cell, str] | None:
-    """The first that failed, else the one with the highest first metric."""
+    """The first cell that failed, else the one with the highest first metric."""
     records = sweep.ordered()
     failed = next((record for record in records if record.status == FAILED), None)
     if failed is not None:
@@ -190,7 +190,7 @@ def _telling_cell(sweep: Sweep) -> tuple[Cell, str] | None:
 
 
 def _yaml(value: Json) -> str:
-    """As ``--set`` reads it: a word as it is, anything else as JSON, which is YAML."""
+    """The value for ``--set``: a word unchanged, anything else as JSON, which is YAML."""
     return value if isinstance(value, str) and _WORD.fullmatch(value) else json.dumps(value, ensure_ascii=False)
 
 

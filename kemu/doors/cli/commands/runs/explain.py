@@ -28,27 +28,27 @@ CHECK_S = 60.0
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "explain",
-        help="say why a run goes wrong, or fails",
-        description="Say why a run went wrong: at most five roots (user actions, rollouts, faults, configuration), "
-        "each with the chain from it to what went wrong, and what disappears without it. Where a check or an "
-        "expectation fails, also the chain of events in at most six sentences, a picture of who told whom what and "
-        "when, and beside it the same run without one hold (or fault), which passes; leaves explanation.txt, .svg and "
-        ".json in the run folder.",
+        help="explain why a run went wrong, or fails",
+        description="Explain why a run went wrong: at most five root causes (user actions, rollouts, faults, "
+        "configuration), each with the chain to its effects, and the difference without it. If a check or "
+        "an expectation fails, also the chain of events in at most six sentences, a picture of the "
+        "messages, and beside it the same run without one hold (or fault), which passes; writes "
+        "explanation.txt, .svg and .json to the run folder.",
     )
     parser.add_argument("run", help="a run folder, a scenario file, or the name of a shipped scenario")
     parser.add_argument("--failure", default="", metavar="ID", help="the check or expectation; default: the first")
     parser.add_argument(
-        "--seed", type=parsers.whole_number, help="the seed of every random draw; overrides the scenario's"
+        "--seed", type=parsers.whole_number, help="the seed of all randomness; overrides the scenario's"
     )
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="as for kemu run")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="where to leave the explanation; default: the run folder"
+        "--out", type=Path, metavar="DIR", help="where to write the explanation; default: the run folder"
     )
     parser.add_argument(
         "--probability",
         action="store_true",
-        help="draw 50 futures at each of 30 instants: when was the failure decided? takes about a minute",
+        help="sample 50 futures at each of 30 moments, to find when the failure was decided; takes about a minute",
     )
     parser.add_argument("--jobs", type=parsers.count, default=1, metavar="N", help="processes for --probability")
     parser.add_argument(
@@ -60,7 +60,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=parsers.seconds,
         default=CHECK_S,
         metavar="TIME",
-        help="how long the runs without the first two roots may take (default: 1m); 0s: make none",
+        help="maximum time of the runs without the first two roots (default: 1m); 0s: none",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
@@ -103,7 +103,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _causes(options: argparse.Namespace, scenario: Scenario, log: Path | None) -> tuple[Causes, bool]:
-    """From the log of the run; of a scenario that has not run, from its run in memory. And whether a check or an
+    """From the log of the run; for a scenario that has not run, from its run in memory. And whether a check or an
     expectation fails."""
     from kemu.doors.cli import progress
     from kemu.lab.tell.causes import checking, finding
@@ -115,7 +115,7 @@ def _causes(options: argparse.Namespace, scenario: Scenario, log: Path | None) -
 
 
 def _fails(scenario: Scenario, log: Path) -> bool:
-    """Whether its verdict says so; a check that is expected to fail is explained, too."""
+    """Whether its verdict fails, or has a check that is expected to fail, which is explained, too."""
     from kemu.doors.cli import run_folders
     from kemu.lab.scenario.expectations import CheckIs
 

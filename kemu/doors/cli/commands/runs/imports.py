@@ -1,4 +1,4 @@
-"""``kemu import``: a scenario from what a cluster shows of itself."""
+"""``kemu import``: a scenario from the dump of a cluster."""
 
 from __future__ import annotations
 
@@ -20,30 +20,31 @@ _MOST_LINES = 12
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "import",
-        help="make a scenario from the dumps of a cluster, or from a cluster",
-        description="Make a folder with a scenario from what a cluster shows of itself: files and folders as "
-        "kubectl get -A -o yaml (or json) and kubectl cluster-info dump write them, what kubectl top prints, and "
-        "exports of Prometheus. kemu run, up and explain take the folder.",
-        epilog="A cluster is only read: the kubeconfig needs the verb list, which the ClusterRole view and a right to "
-        "list nodes, persistentvolumes, storageclasses, priorityclasses and customresourcedefinitions give. Secrets "
-        "are not read. What may not be listed is told and left out.",
+        help="make a scenario from dumps of a cluster, or from a running cluster",
+        description="Make a folder with a scenario from a dump of a cluster: output of kubectl get -A -o yaml (or "
+        "json), kubectl cluster-info dump and kubectl top, and exports of Prometheus. kemu run, up and "
+        "explain accept the folder.",
+        epilog="A cluster is only read: the kubeconfig needs the verb list, which the ClusterRole view and "
+        "permission to list nodes, persistentvolumes, storageclasses, priorityclasses and "
+        "customresourcedefinitions give. Secrets are not read. Kinds that may not be listed are reported "
+        "and left out.",
     )
     parser.add_argument("dump", nargs="*", type=Path, help="files or folders with objects or usage")
     parser.add_argument("--kubeconfig", type=Path, metavar="FILE", help="read this cluster")
-    parser.add_argument("--context", default="", help="of the kubeconfig; by default its current one")
+    parser.add_argument("--context", default="", help="the context in the kubeconfig; default: its current one")
     parser.add_argument(
         "--usage",
         action="append",
         type=Path,
         default=[],
         metavar="FILE",
-        help="what kubectl top pods -A prints, or an export of Prometheus (JSON or CSV)",
+        help="the output of kubectl top pods -A, or an export of Prometheus (JSON or CSV)",
     )
     parser.add_argument("--out", type=Path, default=Path("incident"), help="the folder to make; default: incident")
     parser.add_argument(
-        "--duration", default="", metavar="TIME", help="of the run; default: as long as was measured, or 30m"
+        "--duration", default="", metavar="TIME", help="the duration of the run; default: the measured time, or 30m"
     )
-    parser.add_argument("--force", action="store_true", help="make a folder anew that kemu import has made")
+    parser.add_argument("--force", action="store_true", help="replace a folder that kemu import made")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command, usage_error=parser.error)
 

@@ -12,7 +12,7 @@ from kemu.doors.cli import exits
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "recover",
-        help="make the log and the verdict of a run that was killed",
+        help="recover the log and the verdict of a run that was killed",
         description="Judge a run whose process was killed or interrupted, as far as it went. On Ray its log is made "
         "anew from what the cells and the driver have kept; what of that is missing is told, and the verdict is "
         "unknown then.",

@@ -15,11 +15,11 @@ from kemu.doors.cli import exits
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "replay",
-        help="run a recorded run again and compare every event",
+        help="repeat a recorded run and compare every event",
         description="Run a recorded sim run again from its scenario and seed, and compare the two logs event by event.",
     )
     parser.add_argument("run", type=Path, help="a run folder")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
 

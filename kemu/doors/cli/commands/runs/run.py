@@ -26,16 +26,17 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "run",
         help="run a scenario and judge it",
-        description="Run a scenario in virtual time (sim), in real time (wall) or on Ray, judge it, keep a run folder.",
+        description="Run a scenario in virtual time (sim), in real time (wall) or on Ray, judge it, and write a run "
+        "folder.",
     )
     parser.add_argument("scenario", nargs="?", help=parsers.SCENARIO)
     add_options(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """All but the scenario."""
+    """All options except the scenario."""
     parser.add_argument(
-        "--resume", type=Path, metavar="DIR", help="go on with the run in this folder, whose process was killed (sim)"
+        "--resume", type=Path, metavar="DIR", help="resume the run in this folder, whose process was killed (sim)"
     )
     parser.add_argument(
         "--runtime", choices=("sim", "wall", "ray", "real"), default="", help="default: as the scenario says, or sim"
@@ -44,11 +45,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="real: a cluster that stands, in namespaces that are removed afterwards; default: one is started",
+        help="real: use an existing cluster, in namespaces that are removed afterwards; default: start one",
     )
-    parser.add_argument("--context", default="", help="of the kubeconfig; by default its current one")
+    parser.add_argument("--context", default="", help="the context in the kubeconfig; default: its current one")
     parser.add_argument(
-        "--seed", type=parsers.whole_number, help="the seed of every random draw; overrides the scenario's"
+        "--seed", type=parsers.whole_number, help="the seed of all randomness; overrides the scenario's"
     )
     parser.add_argument("--out", type=Path, help="the run folder; default: runs/NAME-RUNTIME-SEED")
     parser.add_argument("--force", action="store_true", help="replace a result of another kind in that folder")
@@ -60,9 +61,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         type=parsers.cells,
         default={},
         metavar="KIND=SHARE,…",
-        help="who shares a process on Ray, over the scenario's runtime.ray.cells: kubelets=100,schedulers=own",
+        help="which actors share a process on Ray, overrides the scenario's runtime.ray.cells: "
+        "kubelets=100,schedulers=own",
     )
-    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
     )
@@ -73,8 +75,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="a file or folder of Kubernetes objects, created after those of the scenario",
     )
-    parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
-    parser.add_argument("--no-checkpoints", action="store_true", help="a run that is killed begins anew (sim)")
+    parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd instead of kemu's store")
+    parser.add_argument(
+        "--no-checkpoints", action="store_true", help="make no checkpoints: a killed run starts again (sim)"
+    )
     parser.add_argument(
         "--checkpoint-every",
         type=parsers.seconds,
@@ -82,19 +86,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help="CPU time between two checkpoints (sim); default: 60s, or more where the run needs over 1 GiB",
     )
-    parser.add_argument("--metrics", action="store_true", help="log requests and work queues, too, for kemu metrics")
+    parser.add_argument("--metrics", action="store_true", help="also log requests and work queues, for kemu metrics")
     live_pages.add_pace_to(parser)
     live_pages.add_to(parser)
     collectors.add_to(parser)
     parser.add_argument(
-        "--report", action="store_true", help="leave report.html in the run folder, as kemu report does"
+        "--report", action="store_true", help="write report.html to the run folder, as kemu report does"
     )
     parser.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
     parser.set_defaults(command=command, usage_error=parser.error)
 
 
 def overrides(options: argparse.Namespace) -> dict[str, Any]:
-    """What the command line sets, as paths below spec."""
+    """The values that the command line sets, by path below spec."""
     found: dict[str, Any] = {}
     if options.seed is not None:
         found["seed"] = options.seed

@@ -1,4 +1,4 @@
-"""``kemu scenarios``: what is shipped, what one says, whether one is right, the schema for editors."""
+"""``kemu scenarios``: lists, shows and validates scenarios; the schema for editors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "validate", help="say all mistakes of scenarios and experiments, with file, line and column"
     )
     validate.add_argument("scenario", nargs="+", help=f"{parsers.SCENARIO}; or an experiment, a file for kemu sweep")
-    validate.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    validate.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     validate.add_argument("--json", action="store_true", help="print one JSON object")
     validate.set_defaults(command=validate_command)
     schema = actions.add_parser("schema", help="print the JSON Schema of the format, for editors")
@@ -109,7 +109,7 @@ def validate_command(options: argparse.Namespace) -> int:
 
 
 def _loads(found: Any) -> list[str]:
-    """The rates that loads are, in all variants of a scenario."""
+    """The rates computed from loads, in all variants of a scenario."""
     from kemu.lab.scenario.loading import loader, loads
     from kemu.lab.scenario.scenarios import Scenario
 
@@ -120,7 +120,7 @@ def _loads(found: Any) -> list[str]:
 
 
 def _load(name: str, options: argparse.Namespace) -> Any:
-    """A scenario or an experiment, whichever it is."""
+    """The scenario or experiment in a file."""
     from kemu.doors.cli import inputs
     from kemu.emulated.settings import documents
     from kemu.lab.scenario.loading.objects import foreign_files

@@ -1,4 +1,4 @@
-"""``kemu story``: what happened in a run, in order; grouped so that it fits the screen, and opened by filters."""
+"""``kemu story``: what happened in a run, in order; grouped to fit the screen, with filters for details."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:  # its import takes longer than --help
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "story",
-        help="tell what happened in a run",
-        description="Tell what happened in a run, in order. What is alike is told in one line, so that the story fits "
-        "the screen. Filters open it, and can be combined.",
+        help="show what happened in a run",
+        description="Show what happened in a run, in order. Similar events share a line, so that the story fits the "
+        "screen. Filters show more details, and can be combined.",
     )
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("--pod", default="", metavar="NAME", help="what happened to this pod, or made room for it")
     parser.add_argument("--node", default="", metavar="NAME", help="what happened on this node")
-    parser.add_argument("--workload", default="", metavar="NAME", help="of the pods of this workload or controller")
-    parser.add_argument("--object", default="", metavar="KIND/NAME", help="what became of this object")
+    parser.add_argument("--workload", default="", metavar="NAME", help="the pods of this workload or controller")
+    parser.add_argument("--object", default="", metavar="KIND/NAME", help="the history of this object")
     parser.add_argument("--kind", action="append", default=[], metavar="KIND", help="such as preempted; repeatable")
     parser.add_argument("--from", dest="from_ns", type=_time, default=0, metavar="TIME", help="not earlier, as 1m30s")
     parser.add_argument("--to", dest="until_ns", type=_time, default=1 << 62, metavar="TIME", help="not later")
-    parser.add_argument("--all", action="store_true", help="a line for each thing that happened")
+    parser.add_argument("--all", action="store_true", help="one line for each event")
     run_folders.add_variant(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
@@ -128,7 +128,7 @@ LINES_OF_SAID = 3
 
 
 def _figures(history: History, width: int) -> list[Any]:
-    """Lines by workload and by scheduler, where there are several."""
+    """Lines by workload and by scheduler, if there are several."""
     from rich.text import Text
 
     from kemu.lab.checks import groups
@@ -141,7 +141,7 @@ def _figures(history: History, width: int) -> list[Any]:
 
 
 def _words(options: argparse.Namespace) -> list[str]:
-    """What was asked for, to be asked for again in other words."""
+    """The options of this command, for another one."""
     words = [str(options.run)]
     for name in ("pod", "node", "workload", "object", "variant"):
         if getattr(options, name):

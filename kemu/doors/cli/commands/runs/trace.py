@@ -13,7 +13,7 @@ from kemu.lab.telemetry import runs
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "trace",
-        help="show what a pod went through; send a run's traces to Jaeger, or write them for Perfetto",
+        help="show the trace of a pod; send a run's traces to Jaeger, or write them for Perfetto",
         description="Show the trace of one pod of a run as a waterfall, send all traces of the run by OTLP, or write "
         "what all nodes, actors and pods did as a Perfetto trace.",
     )

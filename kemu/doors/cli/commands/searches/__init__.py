@@ -1,4 +1,4 @@
-"""Commands that make many runs: searches for those that fail, what makes a failure small, sweeps.
+"""Commands that make many runs: searches for failures, shrinking, sweeps.
 
 compare           ``kemu compare``: a scenario beside the same with changes, and what got better
 explore           ``kemu explore``: search for runs of a scenario that fail, and say why they do

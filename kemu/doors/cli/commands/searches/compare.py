@@ -28,11 +28,11 @@ _SEEDS = 10
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "compare",
-        help="compare remedies: a scenario beside the same with changes",
-        description="Run a scenario as it is and with each change, with the same seeds, and say what got better and "
-        "what got worse: the mean difference with its interval of 95 %.",
-        epilog="Exit codes: 0 the goal is met with every seed by one of them (or there is no goal), 1 by none, "
-        "2 the input is wrong.",
+        help="compare remedies: a scenario with and without changes",
+        description="Run a scenario unchanged and with each change, with the same seeds, and show which metrics "
+        "improve and which worsen: the mean difference with its 95 % interval.",
+        epilog="Exit codes: 0 a change meets the goal with every seed (or there is no goal), 1 none does, 2 the "
+        "input is wrong.",
     )
     parser.add_argument("scenario", help=parsers.SCENARIO)
     parser.add_argument(
@@ -41,17 +41,19 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         action="append",
         required=True,
         metavar="FILE[,FILE…]",
-        help="objects that are added or change those of the scenario, or parts of a scenario; files with commas act "
-        "together; repeatable",
+        help="objects to add to the scenario or to change in it, or parts of a scenario; files separated by "
+        "commas are applied together; repeatable",
     )
-    parser.add_argument("--seeds", type=parsers.count, default=_SEEDS, help=f"how many; default: {_SEEDS}")
+    parser.add_argument("--seeds", type=parsers.count, default=_SEEDS, help=f"number of seeds; default: {_SEEDS}")
     parser.add_argument("--seed", type=parsers.whole_number, help="the first one; default: the scenario's")
-    parser.add_argument("--goal", default="", metavar="GOAL", help="what has to hold, such as 'evictions < 10'")
+    parser.add_argument("--goal", default="", metavar="GOAL", help="the goal, such as 'evictions < 10'")
     parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="as for kemu run")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     parser.add_argument("--out", type=Path, help="a folder that keeps the results of all runs, as kemu sweep does")
-    parser.add_argument("--report", type=Path, metavar="FILE", help="make a page of it, with a run of each")
+    parser.add_argument(
+        "--report", type=Path, metavar="FILE", help="write a page of the comparison, with a run of each"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
 
@@ -103,7 +105,7 @@ MOST_RUNS = 4
 
 
 def _report(file: Path, made: Experiment, found: Comparison, source: str) -> None:
-    """The page of a comparison: the run with the first seed as it is, and with remedies."""
+    """The page of a comparison: the run with the first seed, unchanged and with remedies."""
     from kemu.doors.cli import reports
     from kemu.doors.cli.progress import waiting
     from kemu.lab.sweep.engine.cell_tasks import CellSource

@@ -1,4 +1,4 @@
-"""``kemu explore``: search for runs of a scenario that fail, and say why they do."""
+"""``kemu explore``: searches for runs of a scenario that fail, and explains them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "explore",
         help="search for runs of a scenario that fail",
-        description="Run a scenario many times in virtual time, each time with other delays, faults and settings, and "
-        "look for runs that fail. What is found is made as small as it gets, explained, and left as a scenario that "
+        description="Run a scenario many times in virtual time, each time with different delays, faults and settings, "
+        "and search for runs that fail. Each failure is shrunk, explained, and written as a scenario that "
         "fails by itself.",
-        epilog="Exit codes: 0 nothing found, 1 found, 2 the input is wrong, 3 nothing found but something that had to "
-        "happen in some run never did.",
+        epilog="Exit codes: 0 nothing found, 1 found, 2 the input is wrong, 3 nothing found, but the search is "
+        "inconclusive.",
     )
     parser.add_argument("scenario", help=parsers.SCENARIO)
     parser.add_argument(
-        "--seed", type=parsers.whole_number, default=0, help="of what the search draws; the same seed, the same search"
+        "--seed",
+        type=parsers.whole_number,
+        default=0,
+        help="the seed of the search; the same seed gives the same search",
     )
     parser.add_argument("--runs", type=parsers.count, default=0, help=f"so many runs; without a limit {DEFAULT_RUNS}")
     parser.add_argument(
@@ -38,13 +41,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=parsers.seconds,
         default=0.0,
         metavar="TIME",
-        help="so long, as 90s or 5m; half of it is for making small what was found",
+        help="maximum time, such as 90s or 5m; half of it is for shrinking",
     )
-    parser.add_argument("--failures", type=parsers.count, default=0, help="stop when so many ways of failing are known")
-    parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
     parser.add_argument(
-        "--ray", metavar="ADDRESS", help="on a Ray cluster: its address, or local for one that ends with the search"
+        "--failures", type=parsers.count, default=0, help="stop when this many kinds of failure are known"
     )
+    parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
+    parser.add_argument("--ray", metavar="ADDRESS", help="use a Ray cluster: its address, or local for a temporary one")
     parser.add_argument(
         "--strategy", action="append", default=[], metavar="NAME", help="only this strategy; repeatable"
     )
@@ -53,12 +56,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: runs/NAME-explore-SEED")
     parser.add_argument("--force", action="store_true", help="replace a run in that folder")
-    parser.add_argument("--resume", action="store_true", help="go on with the search that the folder holds")
-    parser.add_argument("--no-shrink", action="store_true", help="leave what is found as it was found")
+    parser.add_argument("--resume", action="store_true", help="resume the search in the folder")
+    parser.add_argument("--no-shrink", action="store_true", help="do not shrink failures")
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
     )
-    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     live_pages.add_to(parser)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     parser.set_defaults(command=command)
@@ -121,7 +124,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def cluster(address: str | None, jobs: int, limit_s: float = 0.0) -> Any:
-    """None: processes of this machine. ``limit_s``: of real time for one task; 0: the usual one."""
+    """None: processes of this machine. ``limit_s``: real time for one task; 0: the default."""
     if address is None:
         return None
     from kemu.lab.exploration.processes.queues import LIMIT_S
@@ -131,6 +134,6 @@ def cluster(address: str | None, jobs: int, limit_s: float = 0.0) -> Any:
 
 
 def _until_interrupted(records: Iterator[Any]) -> Iterator[Any]:
-    """What is known by then is shown all the same."""
+    """After Ctrl-C, the results so far are still shown."""
     with contextlib.suppress(KeyboardInterrupt):
         yield from records

@@ -1,4 +1,4 @@
-"""What ``kemu explore`` shows: how far it is, and what it has found."""
+"""The output of ``kemu explore``: progress and findings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LEAST_WIDTH = 40
 
 
 class Progress:
-    """Runs a second, what is new, failures by cluster, goals that no run has reached."""
+    """Runs per second, new coverage, failures by cluster, goals that no run has reached."""
 
     def __init__(self, search: Search, stream: TextIO, page: live_pages.Live, *, quiet: bool) -> None:
         """``page``: is told it as well."""
@@ -60,7 +60,7 @@ class Progress:
             self._live.stop()
 
     def take(self, record: RunRecord) -> None:
-        """A run is over."""
+        """Count a finished run."""
         self.tell("The search goes on.")
         if self._quiet:
             return
@@ -102,7 +102,7 @@ class Progress:
             yield finding
 
     def over(self, data: Path | None) -> None:
-        """Tell the page what it came to."""
+        """Tell the page the result."""
         if not self._page.is_served:
             return
         search = self._search
@@ -145,7 +145,7 @@ def _short(failure: Failure) -> str:
 
 
 def show(search: Search, findings: Iterable[Finding], kemu: str) -> None:
-    """What was done, each finding as soon as it is known, and at the end what it came to."""
+    """Print progress, each finding as soon as it is known, and the final result."""
     width = min(max(shutil.get_terminal_size().columns, LEAST_WIDTH), WIDTH)
     campaign = search.campaign
     anyway = search.fails_anyway()
@@ -170,7 +170,7 @@ def _wrapped(text: str, first: str, later: str, width: int) -> str:
 
 
 def headline(search: Search) -> str:
-    """The last line: what it came to."""
+    """The last line: the result."""
     campaign, name, clusters = search.campaign, search.scenario.name, len(search.clusters())
     if search.fails_anyway():
         return f"{name} fails as it is, so there is nothing to search for: pass --check for other checks"
@@ -186,7 +186,7 @@ def headline(search: Search) -> str:
 
 
 def _strategies(search: Search) -> str:
-    """What each of them has tried, and what was never seen."""
+    """What each strategy has tried, and what was never seen."""
     campaign = search.campaign
     lines = []
     width = max(map(len, campaign.strategy_data()))
@@ -235,7 +235,7 @@ def _size(finding: Finding) -> str:
 
 
 def size(shrunk: Shrunk) -> str:
-    """How small it became, and why no smaller."""
+    """The size after shrinking, and why it is not smaller."""
     parts = [
         f"{count} {name if count != 1 else name[:-1]}"
         for name, count in shrunk.counts().items()

@@ -1,4 +1,4 @@
-"""``kemu fuzz``: draw whole scenarios, run them, and say which fail."""
+"""``kemu fuzz``: generates whole scenarios, runs them, and reports failures."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ EVERY_S = 10.0
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "fuzz",
-        help="draw whole scenarios, and look for ones that fail",
-        description="Draw scenarios over the whole format, run them in virtual time, and judge them: by all checks, by "
-        "what must hold at the end of every run, by running them again, and by changes that change nothing of what "
-        "comes of them. What fails is made small and left as a scenario. With FILE: judge these scenarios in place of "
-        "drawn ones.",
+        help="generate whole scenarios, and search for ones that fail",
+        description="Generate scenarios from the whole format, run them in virtual time, and judge them: by all checks,"
+        " by invariants at the end of every run, by repeating the run, and by changes that must not affect "
+        "the result. Failures are shrunk and written as scenarios. With FILE: judge these scenarios instead"
+        " of generated ones.",
         epilog="Exit codes: 0 nothing failed, 1 something did, 2 the input is wrong, 130 interrupted.",
     )
     parser.add_argument(
@@ -41,7 +41,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="N",
         help=f"how many to draw; default: {DEFAULT_SCENARIOS}, or with --time as many as fit",
     )
-    parser.add_argument("--time", type=parsers.seconds, default=0.0, metavar="TIME", help="for how long, as 90s or 10m")
+    parser.add_argument(
+        "--time", type=parsers.seconds, default=0.0, metavar="TIME", help="maximum time, such as 90s or 10m"
+    )
     parser.add_argument(
         "--seed", type=parsers.whole_number, default=0, help="the same seed draws the same scenarios; default: 0"
     )
@@ -61,7 +63,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="with FILE: compare the run with one under this change, too, which changes nothing of it; repeatable",
     )  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: runs/fuzz-SEED")
-    parser.add_argument("--no-shrink", action="store_true", help="leave what fails as it was drawn")
+    parser.add_argument("--no-shrink", action="store_true", help="do not shrink failures")
     parser.add_argument("--show", action="store_true", help="print the scenario of --only, and run nothing")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     parser.set_defaults(command=command)
@@ -157,7 +159,7 @@ def _search(options: argparse.Namespace, pinned: dict[str, str]) -> int:
 
 
 def _take(failures: list[Failure], search: Search, options: argparse.Namespace, *, hurries: bool) -> None:
-    """Leave the ways to fail that are not left yet, and tell them."""
+    """Write and report the kinds of failure that are new."""
     for failure in search.failures(programs.name(), len(failures), hurries=hurries):
         failures.append(failure)
         if not options.json:

@@ -1,4 +1,4 @@
-"""``kemu hunt``: finds bugs in a controller that is a program of its own."""
+"""``kemu hunt``: finds bugs in a controller."""
 
 from __future__ import annotations
 
@@ -30,20 +30,23 @@ _AGAIN = 3
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "hunt",
-        help="find bugs in a controller that is a program of its own",
-        description="Run a controller against an emulated cluster, do the steps that a file says, and do them again "
-        "and again, each time with one perturbation: a crash between two writes, a state from the past, a change that "
-        "is not seen, a conflict, a lost answer, an outage, a kind that comes late. What then ends otherwise is a "
-        "finding.",
-        epilog="Exit codes: 0 nothing found, 1 found, 2 the input is wrong, 3 the steps do not come to an end without "
-        "perturbations either, or (--plan, --again) the perturbation never came about.",
+        help="find bugs in a controller",
+        description="Run a controller against an emulated cluster, perform the steps in a file, and repeat them, each "
+        "time with one perturbation: a crash between two writes, a stale read, a missed change, a conflict,"
+        " a lost response, an outage, a late kind. A trial that ends differently is a finding.",
+        epilog="Exit codes: 0 nothing found, 1 found, 2 the input is wrong, 3 the steps do not complete even "
+        "without perturbations, or (--plan, --again) the perturbation never occurred.",
     )
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the hunt")
     parser.add_argument(
-        "--time", type=parsers.seconds, default=600.0, metavar="TIME", help="for how long plans begin; default: 10m"
+        "--time",
+        type=parsers.seconds,
+        default=600.0,
+        metavar="TIME",
+        help="start no new plan after this time; default: 10m",
     )
     parser.add_argument("--plan", type=Path, metavar="PLAN.yaml", help="try this plan only")
-    parser.add_argument("--again", type=Path, metavar="FOLDER", help="of a finding: whether it still goes wrong")
+    parser.add_argument("--again", type=Path, metavar="FOLDER", help="repeat the finding in this folder")
     parser.add_argument(
         "--repeat",
         type=parsers.count,
@@ -55,24 +58,24 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         type=parsers.count,
         default=0,
         metavar="N",
-        help="trials in which what has gone wrong once has to go wrong once more; default: 2 to 4, by perturbation",
+        help="number of trials in which a failure has to recur; default: 2 to 4, by perturbation",
     )
     parser.add_argument(
-        "--no-shrink", action="store_true", help="findings keep all steps: the smallest ones take many trials"
+        "--no-shrink", action="store_true", help="keep all steps of findings, because shrinking takes many trials"
     )
     parser.add_argument(
-        "--pairs", action="store_true", help="then two perturbations at once: the second one in what follows the first"
+        "--pairs",
+        action="store_true",
+        help="afterwards, try two perturbations at once: the second one in what follows the first",
     )
     parser.add_argument(
         "--mutations",
         action="store_true",
-        help="then fields of what the controller reads have wrong values for a while, by another client",
+        help="afterwards, let another client temporarily set wrong values in objects that the controller reads",
     )
-    parser.add_argument("--jobs", type=parsers.count, default=0, help="trials at a time; default: one for each CPU")
-    parser.add_argument(
-        "--ray", metavar="ADDRESS", help="on a Ray cluster: its address, or local for one that ends with the hunt"
-    )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where findings go; default: runs/hunt-NAME")
+    parser.add_argument("--jobs", type=parsers.count, default=0, help="parallel trials; default: one for each CPU")
+    parser.add_argument("--ray", metavar="ADDRESS", help="use a Ray cluster: its address, or local for a temporary one")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="the folder for findings; default: runs/hunt-NAME")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
 
@@ -149,7 +152,7 @@ def _search(hunt: Hunt, project: Project, options: argparse.Namespace, out: Path
 
 
 def _once(hunt: Hunt, project: Project, options: argparse.Namespace) -> int:
-    """One plan, a few times."""
+    """Run one plan a few times."""
     from kemu.lab.hunt import perturbations
     from kemu.lab.hunt.judging import oracles
     from kemu.lab.hunt.telling import reports
@@ -210,7 +213,7 @@ def _data(hunt: Hunt, was_interrupted: bool) -> dict[str, Any]:
 
 
 class _Progress:
-    """How far a hunt is, on stderr: on a terminal a few lines that are rewritten, else a line now and then."""
+    """The progress of a hunt on stderr: lines that are rewritten on a terminal, else a line now and then."""
 
     def __init__(self, project: Project, *, quiet: bool) -> None:
         self.hunt: Hunt | None = None
@@ -234,19 +237,19 @@ class _Progress:
         self.stop()
 
     def stop(self) -> None:
-        """May be repeated."""
+        """Idempotent."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
     def clear(self) -> None:
-        """Something is printed now."""
+        """Remove the lines before other output."""
         if self._live is not None:
             self._live.stop()
             self._live.start()
 
     def tell(self, text: str) -> None:
-        """Something that a person has to know."""
+        """Print a message for the user."""
         if self._live is not None:
             self._live.console.print(f"kemu: {harmless(text)}", markup=False, highlight=False)
         else:

@@ -1,4 +1,4 @@
-"""``kemu shrink``: make a scenario that fails smaller, or go on where ``kemu explore`` had to stop."""
+"""``kemu shrink``: shrinks a scenario that fails, or continues where ``kemu explore`` had to stop."""
 
 from __future__ import annotations
 
@@ -23,22 +23,21 @@ DEFAULT_S = 300.0
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "shrink",
-        help="make a scenario that fails smaller",
-        description="Take away from a scenario what its failure does not need: faults, pods, nodes, schedulers, "
-        "settings, messages that come late. Of a folder that kemu explore left, it goes on with what is there, and "
-        "replaces it.",
-        epilog="Exit codes: 0 nothing of it can go any more, 2 the input is wrong, 3 the time or the runs have "
-        "ended before that is known: call it again to go on.",
+        help="shrink a scenario that fails",
+        description="Remove from a scenario what its failure does not need: faults, pods, nodes, schedulers, settings, "
+        "late messages. For a folder of kemu explore, continue with its scenario, and replace it.",
+        epilog="Exit codes: 0 nothing more can be removed, 2 the input is wrong, 3 the time or the runs have ended"
+        " before that is known: repeat the command to continue.",
     )
     parser.add_argument(
         "scenario", help="a scenario file, the name of a shipped one, or a folder below failures/ of a search"
     )
     parser.add_argument("--failure", default="", metavar="ID", help="the check or expectation; default: the first")
     parser.add_argument(
-        "--time", type=parsers.seconds, default=DEFAULT_S, metavar="TIME", help="for how long; default: 5m"
+        "--time", type=parsers.seconds, default=DEFAULT_S, metavar="TIME", help="maximum time; default: 5m"
     )
     parser.add_argument(
-        "--runs", type=parsers.count, default=0, help="in how many runs; default: as many as fit the time"
+        "--runs", type=parsers.count, default=0, help="maximum number of runs; default: as many as fit the time"
     )
     parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
     parser.add_argument(
@@ -47,7 +46,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="FILE",
         help="what to write; default: NAME-shrunk.yaml beside NAME.yaml; of a folder, its scenario.yaml",
     )
-    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     parser.set_defaults(command=command)
 
@@ -93,7 +92,7 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _files(options: argparse.Namespace) -> tuple[Path, Path]:
-    """What is shrunk, and where the result belongs."""
+    """The scenario to shrink, and the path of the result."""
     from kemu.lab.exploration import searches
     from kemu.lab.scenario import catalog
 
@@ -110,7 +109,7 @@ def _files(options: argparse.Namespace) -> tuple[Path, Path]:
 
 
 def _failure(failures: Any, wanted: str, file: Path) -> Any:
-    """The one that is asked for; of a folder of a search the one that it is called after."""
+    """The failure in the options; for a folder of a search, the one in its name."""
     if not failures:
         raise KemuError(f"{file} does not fail: there is nothing to shrink")
     if not wanted:
@@ -123,7 +122,7 @@ def _failure(failures: Any, wanted: str, file: Path) -> Any:
 
 
 def _explain(scenario: Scenario, check: str, folder: Path) -> None:
-    """In the place of the explanation of what it was before."""
+    """Replace the explanation of the larger scenario."""
     from kemu.lab.tell.explaining import explanations, reports
 
     with contextlib.suppress(KemuError):

@@ -1,4 +1,4 @@
-"""``kemu sweep``: run all variants of an experiment with all its seeds, and judge its claims."""
+"""``kemu sweep``: runs all variants of an experiment with all its seeds, and judges its claims."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "sweep",
         help="run variants of a scenario with many seeds, and judge claims",
-        description="Run every variant of an experiment with every seed in virtual time, and leave the results in one "
-        "Parquet file. The same command goes on with a sweep that was stopped, or that gets more seeds.",
+        description="Run every variant of an experiment with every seed in virtual time, and write the results to one "
+        "Parquet file. The same command resumes a sweep that was stopped, or that has more seeds now.",
         epilog="Exit codes: 0 all claims hold, 1 one fails, 2 the input is wrong, 3 one is undecided, 130 interrupted.",
     )
     parser.add_argument("experiment", metavar="FILE", help="an experiment: a file of kind Experiment")
@@ -37,9 +37,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--kubeconfig",
         type=Path,
         metavar="FILE",
-        help="real: a cluster that stands; default: one is started for each cell",
+        help="real: use an existing cluster; default: start one for each cell",
     )
-    parser.add_argument("--context", default="", help="of the kubeconfig; by default its current one")
+    parser.add_argument("--context", default="", help="the context in the kubeconfig; default: its current one")
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", help="as for kemu run: --set scale=100"
     )
@@ -49,13 +49,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         nargs="?",
         const="local",
         metavar="ADDRESS",
-        help="on a Ray cluster: its address; without one, on a cluster that ends with the sweep",
+        help="use a Ray cluster: its address; without one, a temporary cluster",
     )
-    parser.add_argument("--force", action="store_true", help="replace what the folder holds, and begin anew")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--force", action="store_true", help="replace the contents of the folder, and start again")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     parser.add_argument(
-        "--no-plots", action="store_true", help="without the pictures of kemu plot; they are left out with --json, too"
+        "--no-plots", action="store_true", help="do not draw the pictures of kemu plot; implied by --json"
     )
     parser.set_defaults(command=command)
 
@@ -120,7 +120,7 @@ def _for_real(experiment: Experiment, options: argparse.Namespace) -> Experiment
 
 
 def _plot(folder: Path) -> None:
-    """Draw what the results have, where the extra is installed. Results are results without a picture."""
+    """Draw the results, if the extra is installed; without it, the sweep still succeeds."""
     from kemu.doors.cli.commands.figures import plot
 
     try:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kemu.emulated.autoscaler import autoscaler
-from kemu.emulated.autoscaler.horizontal import autoscaler as horizontal
+from kemu.emulated.autoscaler.settings import AUTOSCALER, HORIZONTAL, Horizontal
 from kemu.emulated.client import limits
 from kemu.emulated.controllers import node_health, pod_gc
 from kemu.emulated.controllers.services import load_balancers, members, mirroring, slices
@@ -35,13 +34,13 @@ NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "po
 NODE_AFFINITY_EVICTION = "node-affinity-eviction"
 RESCHEDULER, DISRUPTION = "rescheduler", "disruption"
 RESOURCE_QUOTA = "resourcequota"
-CLUSTER_AUTOSCALER, DESCHEDULER, KUEUE = autoscaler.NAME, policies.NAME, queue_settings.NAME
+CLUSTER_AUTOSCALER, DESCHEDULER, KUEUE = AUTOSCALER, policies.NAME, queue_settings.NAME
 DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
 DEPLOYMENT, REPLICATION_CONTROLLER = "deployment", "replicationcontroller"
 GARBAGE_COLLECTOR, NAMESPACE = "garbage-collector", "namespace"
 CLUSTER_ROLE_AGGREGATION = "clusterrole-aggregation"
-HORIZONTAL_POD_AUTOSCALER, SERVICE_LB = horizontal.NAME, "service-lb"
+HORIZONTAL_POD_AUTOSCALER, SERVICE_LB = HORIZONTAL, "service-lb"
 ENDPOINTS, ENDPOINT_SLICE, ENDPOINT_SLICE_MIRRORING = "endpoints", "endpointslice", "endpointslice-mirroring"
 
 VOLUME_BINDER, CSI_DRIVERS, ATTACH_DETACH = "persistentvolume-binder", "csi-drivers", "attach-detach"
@@ -186,7 +185,7 @@ KINDS: dict[str, Kind] = {
     HORIZONTAL_POD_AUTOSCALER: Kind(
         "kemu.emulated.autoscaler.horizontal.autoscaler:HorizontalPodAutoscaler",
         "Gives workloads as many replicas as their HorizontalPodAutoscalers ask for; runs if it is named.",
-        horizontal.Settings,
+        Horizontal,
     ),
     RESCHEDULER: Kind(
         "kemu.emulated.scheduler.experiments.rescheduler:Rescheduler",

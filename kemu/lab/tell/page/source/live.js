@@ -13,6 +13,7 @@ export function follow({ start, update }) {
   let page = null;
   let known = 0;
   let edition = 0;
+  let caused = 0;
   let dirty = false;
   let busy = false;
   let source = null;
@@ -28,6 +29,7 @@ export function follow({ start, update }) {
       const found = await answer.json();
       found.page.runs = found.page.runs.map((run, index) => run ?? page.runs[index]);
       ({ known, edition } = found.live);
+      caused = found.live.state.caused;
       if (found.page.runs.length) show(found);
       else wait(found.live.state.search);
       live.refreshed = found.live.place;
@@ -107,7 +109,7 @@ export function follow({ start, update }) {
       const state = JSON.parse(message.data);
       const isNew = state.phase !== live.phase || state.run !== panel.known.run || state.edition !== edition;
       panel.state(state);
-      if (isNew || state.events > live.refreshed) changed();
+      if (isNew || state.events > live.refreshed || state.caused !== caused) changed();
     });
     source.addEventListener("bye", () => {
       source.close();

@@ -80,8 +80,22 @@ export function update(data, firsts = {}) {
 function replaceFirsts(firsts) {
   for (const [index, text] of Object.entries(firsts)) {
     const section = document.querySelector(`section.first[data-run="${index}"]`);
-    if (section) section.innerHTML = text;
+    if (section && section.told !== text) replace(section, text);
   }
+}
+
+// Whoever reads it keeps their place: what was opened stays open, and drawn curves stay until they are drawn anew.
+function replace(section, text) {
+  const made = document.createElement("template");
+  made.innerHTML = text;
+  const opened = [...section.querySelectorAll("details")].map((one) => one.open);
+  made.content.querySelectorAll("details").forEach((one, place) => { one.open = opened[place] ?? one.open; });
+  for (const figure of made.content.querySelectorAll("figure")) {
+    const drawn = section.querySelector(`figure.${figure.className}`);
+    if (drawn) figure.replaceWith(drawn);
+  }
+  section.replaceChildren(made.content);
+  section.told = text;
 }
 
 function take(data) {

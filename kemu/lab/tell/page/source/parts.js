@@ -4,6 +4,7 @@ import { h } from "preact";
 import htm from "htm";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import * as Plot from "@observablehq/plot";
+import { isOnPaper, onPaper } from "./paper.js";
 
 export const html = htm.bind(h);
 
@@ -15,15 +16,13 @@ export function colours(domain) {
   return { type: "ordinal", domain, range: domain.map((_, index) => COLOURS[index % COLOURS.length]) };
 }
 
-// `make` is given the width, and returns options of Plot.plot. `has` is what the chart depends on.
-// `printed`: its width in print, where it is drawn anew; 0: it is scaled.
-export function Chart({ make, label, has = [], linked = false, printed = 0 }) {
+// `make` is given the width, and whether it is on paper; returns options of Plot.plot. `has` is what the chart depends on.
+export function Chart({ make, label, has = [], linked = false }) {
   const place = useRef();
   useLayoutEffect(() => {
-    const draw = (given) => {
-      const paper = printed && matchMedia("print").matches;
-      const width = given > 0 ? given : paper ? printed : Math.max(place.current.clientWidth, 300);
-      const figure = Plot.plot({ width, style: { background: "none", overflow: "visible" }, ...make(width) });
+    const draw = () => {
+      const width = Math.max(place.current.clientWidth, 300);
+      const figure = Plot.plot({ width, style: { background: "none", overflow: "visible" }, ...make(width, isOnPaper()) });
       for (const svg of figure.matches("svg") ? [figure] : figure.querySelectorAll("svg")) {
         if (linked) svg.setAttribute("role", "group");
         else svg.setAttribute("role", "img");
@@ -46,15 +45,10 @@ export function Chart({ make, label, has = [], linked = false, printed = 0 }) {
       }
     });
     observer.observe(place.current);
-    const print = () => draw(printed);
-    if (printed) {
-      addEventListener("beforeprint", print);
-      addEventListener("afterprint", draw);
-    }
+    const leave = onPaper(draw);
     return () => {
       observer.disconnect();
-      removeEventListener("beforeprint", print);
-      removeEventListener("afterprint", draw);
+      leave();
     };
   }, has);
   return html`<div class="chart" ref=${place}></div>`;

@@ -37,8 +37,8 @@ class Budgets:
                 status = policy_v1_pb2.PodDisruptionBudget.FromString(value).status
                 debt = max(0, status.desiredHealthy - status.currentHealthy)
             before = self._debts.get(key, 0)
+            self._debts[key] = debt
             if debt != before:
-                self._debts[key] = debt
                 self._changes.append((time_ns, key, debt - before))
 
     def data(self, told: Told) -> dict[str, Any]:

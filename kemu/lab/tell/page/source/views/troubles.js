@@ -8,7 +8,6 @@ import { duration, rowsOf } from "../model.js";
 
 const MOST_NODES = 60;
 const POINTS = 240;
-const PRINTED = 345;
 const TAKEN = { evicted: ["evicted", "var(--c2)"], preempted: ["preempted", "var(--c4)"], oomKilled: ["out of memory", "var(--bad)"], rejected: ["rejected", "var(--c7)"] };
 
 export function drawTroubles(runs, root) {
@@ -37,8 +36,8 @@ function Curve({ run, unit, title, told, empty, y, marks, last }) {
   });
   const at = (micros) => micros / unit[0];
   return html`<div class="curve"><h3>${title} <small>${told}</small></h3>
-    ${empty ? null : html`<${Chart} has=${[run]} printed=${PRINTED} label=${`${title} over time: ${typeof told === "string" ? told : title}`} make=${(width) => ({
-      height: width === PRINTED ? 92 : 136, marginLeft: 40, marginRight: 22, marginTop: 16, marginBottom: 26,
+    ${empty ? null : html`<${Chart} has=${[run]} label=${`${title} over time: ${typeof told === "string" ? told : title}`} make=${(width, onPaper) => ({
+      height: onPaper ? 112 : 136, marginLeft: 40, marginRight: 22, marginTop: 16, marginBottom: 26,
       x: { domain: [0, at(run.end)], label: null, ticks: 6, tickFormat: (value) => `${value} ${unit[1]}`, tickSize: 3 },
       y: { label: null, grid: true, zero: true, tickSize: 0, ...y },
       marks: [
@@ -127,7 +126,7 @@ function Taken({ run, unit }) {
   return html`<${Curve} run=${run} unit=${unit} title="Evictions" told=${seen.length ? html`${told}; <span class="mark">▲</span> the cluster warned` : told} empty=${!lines.length} y=${whole(Math.max(...lines.map((one) => one.data.at(-1).value), 1))} marks=${(at) => [
     ...lines.flatMap((one) => area(at, one.data, TAKEN[one.what][1])),
     ...lines.map((one) => Plot.text([one.data.at(-1)], { x: (last) => at(last.time), y: "value", text: () => TAKEN[one.what][0], textAnchor: "end", dx: -3, dy: -7, fill: TAKEN[one.what][1], stroke: "var(--ground)", strokeWidth: 3, fontWeight: 600 })),
-    Plot.dot(seen, { x: (one) => at(one.at), frameAnchor: "top", dy: 4, symbol: "triangle", r: 4, fill: "var(--held)", title: (one) => `the cluster said: ${one.text}` }),
+    Plot.dot(seen, { x: (one) => at(one.at), frameAnchor: "top", dy: -7, symbol: "triangle", r: 4, fill: "var(--held)", title: (one) => `the cluster said: ${one.text}` }),
   ]} />`;
 }
 
