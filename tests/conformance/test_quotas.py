@@ -51,3 +51,9 @@ def test_an_ended_pod_that_counts_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_scope_that_selects_all_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scopes, "_selects", lambda selector, names: True)
     assert _report().disagreements
+
+
+def test_claims_of_devices_count_as_recorded() -> None:
+    report = agreements.judge(registry.kind("quota"), list(case_files.read(DATA.parent / "device-quota.jsonl.gz")))
+    assert report.total == 30
+    assert {one.id: one.differences for one in report.disagreements} == {}

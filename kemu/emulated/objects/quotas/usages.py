@@ -26,10 +26,11 @@ def calculate(
     are."""
     used: dict[str, Quantity] = {}
     of_custom = [(plural, registry.of_custom(plural)) for plural in custom]
-    for plural, evaluator in (*registry.EVALUATORS.items(), *of_custom):
-        evaluator = evaluator.within(around)
-        names = evaluator.counted(quota.wanted)
-        if not names:
+    within = [(plural, evaluator.within(around)) for plural, evaluator in (*registry.EVALUATORS.items(), *of_custom)]
+    # Of an object counts whatever anybody counts, not what those of its kind are asked for alone.
+    names = sorted({name for _, evaluator in within for name in evaluator.counted(quota.wanted)})
+    for plural, evaluator in within:
+        if not evaluator.counted(quota.wanted):
             continue
         total = dict.fromkeys(names, quantities.ZERO)
         # Other kinds are in no scope: a quota with scopes counts none of them.
