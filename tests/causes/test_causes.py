@@ -264,3 +264,30 @@ def test_a_bug_that_is_switched_on_is_a_root_and_the_run_without_it_says_so() ->
     assert check is not None
     assert check.holds
     assert "Without bug k8s-106884: 0 instead of 1 pod" in tellings.checked(check)
+
+
+def test_machines_that_are_lost_at_once_are_one_root() -> None:
+    zones = [
+        {"namePrefix": f"{zone}-", "count": 2, "labels": {"topology.kubernetes.io/zone": f"zone-{zone}"}}
+        for zone in "ab"
+    ]
+    document = {
+        "apiVersion": "kemu.dev/v1",
+        "kind": "Scenario",
+        "metadata": {"name": "zone"},
+        "spec": {
+            "duration": "200s",
+            "nodes": zones,
+            "manifests": [web()],
+            "chaos": [{"at": "0s", "crash": {"actor": f"kubelet/b-{number}", "restart": False}} for number in (1, 2)],
+        },
+    }
+    scenario = loader.loads(yaml.safe_dump(document), "zone.yaml")
+    found, _ = checking.run(scenario)
+    root = found.roots[0]
+    assert root.what == "fault crash of zone zone-b"
+    assert len(root.also) == 1
+    check = checking.check(scenario, found, limit_s=60, most=1).roots[0].check
+    assert check is not None
+    assert check.holds
+    assert all(one.after == 0 for one in check.effects)

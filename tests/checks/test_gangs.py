@@ -30,7 +30,9 @@ def member(name: str, node: str = "", phase: str = "Pending") -> bytes:
     return convert.from_json(core_v1_pb2.Pod, data).SerializeToString()
 
 
-def judged(*writes: tuple[int, str, bytes | None], end_s: int = 60, limits: Limits | None = None) -> Result:
+def judged(
+    *writes: tuple[int, str, bytes | None], end_s: int = 60, reason: str = "deadline", limits: Limits | None = None
+) -> Result:
     """Each write at its second, under a key or of the pod of that name."""
     judge = Judge(within=limits or Limits())
     for number, (second, name, value) in enumerate(writes, start=1):
@@ -38,7 +40,7 @@ def judged(*writes: tuple[int, str, bytes | None], end_s: int = 60, limits: Limi
         change = [0 if value is not None else 1, key, value or b"", 1, 1]
         data = {"rev": number, "changes": [change], "bases": None}
         judge.feed(second * SECOND, "store", "store.txn", typed("store.txn", data))
-    judge.feed(end_s * SECOND, "runner", "run.ended", typed("run.ended", {"reason": "deadline", "still": True}))
+    judge.feed(end_s * SECOND, "runner", "run.ended", typed("run.ended", {"reason": reason, "still": True}))
     return next(one for one in judge.results() if one.id == "gangs-are-whole")
 
 
@@ -49,6 +51,20 @@ def test_a_part_that_holds_room_is_found_with_who_lacks() -> None:
     found = judged(*PART)
     assert (found.holds, found.detector, found.asked) == (False, True, False)
     assert found.detail == "gang gang had a part of its 2 members on nodes from 5.000 s to 60.000 s: a, and not b"
+
+
+def test_a_member_that_was_lost_is_named() -> None:
+    found = judged(*PART, (6, "b", member("b", "node-2")), (9, "a", None))
+    assert found.detail == "gang gang had a part of its 2 members on nodes from 9.000 s to 60.000 s: b, and not a"
+
+
+def test_a_part_that_stays_one_is_found_at_once() -> None:
+    assert judged(*PART, end_s=6).holds is True
+    assert judged(*PART, end_s=6, reason="idle").holds is False
+
+
+def test_to_a_scheduler_without_the_gate_a_group_says_nothing() -> None:
+    assert judged(*PART, limits=Limits(gang_schedulers=("other",))).holds is True
 
 
 def test_a_limit_asks_it() -> None:

@@ -35,6 +35,7 @@ I1123 02:44:02.000004   77 executor.go:251] "Start the preemption asynchronously
 I1123 02:44:02.000005   77 executor.go:152] "Preemptor Pod preempted victim Pod" preemptor="dev/big" victim="dev/a" node="n2"
 I1123 02:44:02.000006   77 schedule_one.go:123] "Attempting to schedule pod" pod="dev/big"
 I1123 02:44:02.000007   77 executor.go:152] "Preemptor Pod preempted victim Pod" preemptor="dev/big" victim="dev/b" node="n2"
+I1123 02:44:02.000007   77 executor.go:149] "Victim Pod is already deleted" preemptor="dev/big" victim="dev/c" node="n2"
 I1123 02:44:02.000008   77 executor.go:303] "Async Preemption finished completely" preemptor="dev/big" node="n2" result="success"
 E1123 02:44:03.000001   77 schedule_one.go:1243] "Error scheduling pod; retrying" err="it broke" logger="UnhandledError" pod="dev/big"
 E1123 02:44:03.000002   77 reflector.go:1] "Failed to watch" err="gone"
@@ -63,7 +64,9 @@ def test_victims_belong_to_the_attempt_that_chose_them() -> None:
     """The next attempt may begin before the last victim is named."""
     _, ended = _heard()
     failed, broken = ended[1:]
-    assert (failed.outcome, failed.nominated, failed.victims) == (scheduler_logs.FAILED, "n2", ["dev/a", "dev/b"])
+    assert (failed.outcome, failed.nominated, failed.victims) == (
+        scheduler_logs.FAILED, "n2", ["dev/a", "dev/b", "dev/c"],
+    )  # fmt: skip
     assert failed.message == '0/2 nodes are available: 2 node(s) didn\'t match "x".'
     assert not failed.is_evicting
     assert (broken.outcome, broken.message, broken.number) == (scheduler_logs.ERROR, "it broke", 2)
@@ -145,6 +148,12 @@ def _bound(node: str, **totals: int) -> scheduler_logs.Attempt:
 
 def _answer(*best: str, **totals: int) -> dict[str, Any]:
     return {"node": best[0], "best": list(best), "feasible": sorted(totals), "totals": totals, "scores": {}}
+
+
+def test_errors_of_several_nodes_may_come_in_any_order() -> None:
+    for kemu, kind in (("x. preemption: [b, a]", verdicts.ALIKE), ("x. preemption: [b, c]", verdicts.DIFFERENT)):
+        attempt = scheduler_logs.Attempt("dev/web", outcome=scheduler_logs.FAILED, message="x. preemption: [a, b]")
+        assert verdicts.of("f", attempt, {"node": "", "fullMessage": kemu, "feasible": []}).kind == kind
 
 
 def test_of_equal_nodes_any_may_be_taken_and_that_is_a_tie() -> None:

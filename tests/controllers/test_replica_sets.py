@@ -116,7 +116,7 @@ class TestReplicaSetsOfAnySize:
             "podManagementPolicy: Parallel", f"podManagementPolicy: {policy}"
         )
         found = play(tmp_path, f"""
-            duration: 4s
+            duration: 2s
             nodes: [{{name: n1, allocatable: {{pods: "10"}}}}]
             timing: {{apiLatency: 100ms, watchLatency: 10ms}}
             manifests:

@@ -12,6 +12,7 @@ import random
 import shutil
 import ssl
 import struct
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -459,11 +460,10 @@ async def test_floods(name: str) -> None:
         client.write(PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, 4, 1, block(b"/")))
         client.write(FLOODS[name] * 100_000)
         slowest_s = 0.0
-        loop = asyncio.get_running_loop()
         for _ in range(5):
-            begin = loop.time()
+            begin = time.process_time()  # the server is in this process
             assert await other.answer(other.ask("/")) == (200, b"0")
-            slowest_s = max(slowest_s, loop.time() - begin)
+            slowest_s = max(slowest_s, time.process_time() - begin)
         assert await _code(client) in (ErrorCodes.ENHANCE_YOUR_CALM, ErrorCodes.PROTOCOL_ERROR)
         assert slowest_s < 2
 

@@ -170,3 +170,23 @@ def test_a_webhook_that_fails_refuses_pods_in_the_run(with_configuration: bool, 
     check = checking.check(scenario, causes, limit_s=60, most=1).roots[0].check
     assert check is not None
     assert check.holds, check
+
+
+def test_pods_that_were_evicted_for_their_disk_fill_it_again(tmp_path: Path) -> None:
+    found: list[Object] = json.loads(json.dumps(printed.objects(Cluster(3, "16Gi", "4", APPS, seconds=600))))
+    old = next(one for one in found if one["kind"] == "ReplicaSet")
+    evicted = copy.deepcopy(
+        next(one for one in found if one["kind"] == "Pod" and _owner(one) == old["metadata"]["name"])
+    )
+    evicted["metadata"] |= {"name": f"{old['metadata']['name']}-gone1", "uid": "99999999-2222-4333-8444-000000000009"}
+    evicted["status"] = {
+        "phase": "Failed",
+        "reason": "Evicted",
+        "message": "The node was low on resource: ephemeral-storage. Threshold quantity: 10Gi, available: 9Gi. "
+        "Container web was using 93Gi, request is 0, has larger consumption of ephemeral-storage. ",
+    }
+    (tmp_path / "dump.yaml").write_text(printed.printed([*found, evicted]))
+    assert main(["import", str(tmp_path / "dump.yaml"), "--out", str(tmp_path / "in")]) == 0
+    causes, _ = checking.run(loader.load(tmp_path / "in" / "scenario.yaml", overrides={"duration": "330s"}))
+    assert causes.roots[0].name == "Deployment shop/web", [one.what for one in causes.roots]
+    assert {"disk", "pressure", "evicted"} <= {link.kind for link in causes.roots[0].chain}

@@ -9,7 +9,7 @@ from tests.kubelet.cluster import Cluster, pod
 
 MANY = 3_000
 LONGEST_S = 30.0
-"""In real time, on a busy machine. Of three thousand containers, any step that looks at all of them for each pair takes
+"""Of CPU time. Of three thousand containers, any step that looks at all of them for each pair takes
 minutes."""
 
 
@@ -31,9 +31,9 @@ def assert_stops_at_once(cluster: Cluster, found: core_v1_pb2.Pod) -> None:
         await cluster.at(20)
         assert await cluster.phase("large") == "gone"
 
-    begun = time.monotonic()
+    begun = time.process_time()
     cluster.play(main)
-    assert time.monotonic() - begun < LONGEST_S
+    assert time.process_time() - begun < LONGEST_S
     names = [data["container"] for data in cluster.data("exited")]
     assert names == ["c0", *(f"c{number}" for number in range(MANY - 1, 0, -1))]
 

@@ -46,10 +46,10 @@ def test_keys_that_stand_twice_are_told(text: bytes) -> None:
     ],
 )
 def test_what_is_no_plain_document_is_refused_soon(text: str, why: str) -> None:
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises((yaml.YAMLError, ValueError, RecursionError), match=why):
         yaml_texts.load(text.encode())
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def test_the_deepest_document_does_not_end_the_process() -> None:

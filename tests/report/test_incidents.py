@@ -319,6 +319,10 @@ def test_durations(given: float, said: str) -> None:
             "low on memory. Threshold quantity: 100Mi, available: 89.8 MiB. Container a was using 720Mi",
         ),
         (
+            "low on memory. Container main was using 1171875Ki, request is 1G",
+            "low on memory. Container main was using 1.12 GiB, request is 1G",
+        ),
+        (
             "Node didn't have enough resource: memory, requested: 1073741824, used: 16106127360, capacity: 16642998272",
             "Node didn't have enough resource: memory, requested: 1 GiB, used: 15 GiB, capacity: 15.5 GiB",
         ),

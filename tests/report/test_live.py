@@ -257,7 +257,9 @@ def test_the_run_is_the_same_with_and_without_the_page(
 def test_a_paced_run_takes_its_time(scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Its 14 virtual seconds at 20 a second."""
     main(["run", str(scenario), "--out", str(tmp_path / "run"), "--json", "--pace", "20x"])
-    assert 0.6 < json.loads(capsys.readouterr().out)["wall_s"] < 5
+    assert 0.6 < json.loads(capsys.readouterr().out)["wall_s"] < 14, (
+        "much faster than real time, on a busy machine, too"
+    )
 
 
 @pytest.mark.parametrize(

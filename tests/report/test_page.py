@@ -148,7 +148,7 @@ def test_search_finds_a_pod_by_keyboard(page: Page) -> None:
     page.keyboard.type("other-3")
     page.keyboard.press("Enter")
     page.wait_for_timeout(60)
-    assert "1 pods" in page.inner_text("main")
+    assert "1 pod\n" in page.inner_text("main")
 
 
 @pytest.mark.parametrize(("scheme", "views"), [("light", VIEWS), ("dark", ("overview", "pods/1", "checks"))])

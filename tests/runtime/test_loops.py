@@ -163,6 +163,19 @@ def test_a_livelock_says_who_is_busy() -> None:
     assert "spinner: " in str(info.value)
 
 
+def test_a_limit_of_steps_that_was_raised_meanwhile_holds() -> None:
+    """It grows with the actors of a run: 130,000 of them take more steps to stop than the limit was at first."""
+    loop = new_loop(max_steps_per_instant=5_000)
+
+    async def main() -> None:
+        loop.max_steps_per_instant = 20_000
+        await asyncio.sleep(1)
+        for _ in range(10_000):
+            await asyncio.sleep(0)
+
+    loop.run(main())
+
+
 def test_an_exception_in_a_callback_ends_the_run() -> None:
     async def main() -> None:
         asyncio.get_running_loop().call_later(1, lambda: 1 // 0)

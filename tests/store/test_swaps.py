@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kemu.emulated.objects.wire import swaps
 from kemu.emulated.store import mvcc, operations
 from kemu.emulated.store.operations import MAX_REQUEST_BYTES, Requests
 from kemu.errors import StoreError
@@ -60,6 +61,21 @@ def test_the_short_way_does_what_the_long_way_does(sent: list[Any]) -> None:
     one, other = Requests(short, header), Requests(long, header)
     for txn in sent:
         assert answer(one.txn, txn) == answer(other._carried_out, txn)
+    assert short.digest() == long.digest()
+    assert one.bases == other.bases
+
+
+@given(st.lists(st.tuples(KEYS.filter(bool), st.integers(0, 4), VALUES.filter(bool)), max_size=8))
+def test_what_is_handed_over_does_what_its_message_does(sent: list[tuple[bytes, int, bytes]]) -> None:
+    header = rpc_pb2.ResponseHeader(cluster_id=1, member_id=2, raft_term=3)
+    short, long = mvcc.KeySpace(), mvcc.KeySpace()
+    one, other = Requests(short, header), Requests(long, header)
+    for swap in map(swaps.Swap, sent):
+        got = answer(one.swap, swap)
+        if isinstance(got, swaps.Swapped):
+            assert got[0] == short.revision
+            got = got.message()
+        assert got == answer(other._carried_out, rpc_pb2.TxnRequest.FromString(swap.SerializeToString()))
     assert short.digest() == long.digest()
     assert one.bases == other.bases
 

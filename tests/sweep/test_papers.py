@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import importlib.resources
 import json
+import os
 import re
 import subprocess
 import sys
@@ -191,6 +192,20 @@ def test_an_artefact_is_written_once(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert is_valid_cff(paper / "CITATION.cff")
     assert main(["artefact", str(paper)]) == 2
     assert "is not empty" in capsys.readouterr().err
+
+
+@pytest.mark.nightly("it makes two artefacts from nothing: a minute of CPU")
+def test_an_artefact_has_the_same_bytes_in_each_empty_folder(tmp_path: Path) -> None:
+    sums = []
+    for number in range(2):
+        paper = tmp_path / str(number) / "paper"
+        assert main(["artefact", str(paper)]) == 0
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        env = {**os.environ, "PYTHONHASHSEED": str(number), "PATH": path}
+        subprocess.run(["./reproduce"], cwd=paper, env=env, check=True, capture_output=True, timeout=900)
+        sums.append((paper / "expected.sha256").read_text())
+    assert sums[0] == sums[1]
+    assert len(sums[0].splitlines()) == 4
 
 
 def test_the_citation_is_valid_and_of_this_version(tmp_path: Path) -> None:

@@ -16,16 +16,16 @@ import grpc
 from kemu.emulated.apiserver import dry_runs
 from kemu.emulated.apiserver.connections import Connection
 from kemu.emulated.apiserver.deadlines import TIMEOUT_NS, Deadlines
-from kemu.emulated.objects.wire import shared_objects, wires
+from kemu.emulated.objects.wire import shared_objects, swaps, wires
 from kemu.errors import Compacted, OutcomeUnknown
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Channel, Env
+from kemu.runtime.rpc.clients import MemoryChannel
 
 R = TypeVar("R")
 
 _VERSION_TAGS = wires.VERSION_TAGS
 _KEYS, _VALUES, _MASK = shared_objects.KEYS, shared_objects.VALUES, shared_objects.MASK
-_MOD = rpc_pb2.Compare.MOD
 
 MAX_OPERATIONS = 128
 """Most operations of one transaction that only reads: etcd's default of ``--max-txn-ops``."""
@@ -92,13 +92,16 @@ NOT_WRITTEN = -1
 """In place of a revision: the object would have been created (:mod:`kemu.emulated.apiserver.dry_runs`)."""
 
 
+Guard = tuple[bytes, int, bytes]
+
+
 class Storage:
     """While the store cannot be reached, methods wait (:mod:`kemu.emulated.apiserver.connections`), and raise
     :class:`kemu.errors.ServerTimeout` when the time of the request is over. Those that write raise
     :class:`kemu.errors.OutcomeUnknown` when the store does not answer; all a plain :class:`kemu.errors.ApiError` when
     it refuses."""
 
-    __slots__ = ("_answer", "_crash_steps", "_deadlines", "_kv", "_step", "connection")
+    __slots__ = ("_answer", "_crash_steps", "_deadlines", "_hands_over", "_kv", "_step", "connection")
 
     def __init__(self, env: Env, channel: Channel) -> None:
         self._step = env.step
@@ -107,6 +110,8 @@ class Storage:
         self._answer = self._deadlines.answer
         self.connection = Connection(env, channel)
         self._kv = rpc_pb2_grpc.KVStub(channel)  # type: ignore[no-untyped-call]
+        # What expects something else says so in a message.
+        self._hands_over = isinstance(channel, MemoryChannel) and type(self)._expect is Storage._expect
 
     async def read(self, key: bytes) -> Entry | None:
         """The object now, linearizable; None when there is none."""
@@ -180,7 +185,7 @@ class Storage:
         return int(response.header.revision)
 
     async def swap(
-        self, key: bytes, expected: int, value: bytes | None, guard: tuple[bytes, int, bytes] | None = None
+        self, key: bytes, expected: int, value: bytes | None, guard: Guard | None = None
     ) -> tuple[int, Entry | None]:
         """Write ``value`` (None: delete the key) if the key's revision is still ``expected`` (0: if it is absent).
 
@@ -189,20 +194,11 @@ class Storage:
         """
         if dry_runs.ACTIVE.get():
             return await self._pretend(key, expected)
-        txn = rpc_pb2.TxnRequest()
-        self._expect(txn, key, expected)
-        if value is None:
-            txn.success.add().request_delete_range.key = key
+        txn: rpc_pb2.TxnRequest | swaps.Swap
+        if value and guard is None and self._hands_over:
+            txn = swaps.Swap((key, expected, value))
         else:
-            put = txn.success.add().request_put
-            put.key = key
-            put.value = value
-        if guard is not None:
-            self._expect(txn, *guard[:2])
-            put = txn.success.add().request_put
-            put.key = guard[0]
-            put.value = guard[2]
-        txn.failure.add().request_range.key = key
+            txn = self._transaction(key, expected, value, guard)
         connection, deadlines = self.connection, self._deadlines
         while True:  # as `_write` and `_answer`, which would be two coroutines more
             if connection.is_down:
@@ -223,13 +219,30 @@ class Storage:
             finally:
                 if deadlines.pending.pop(call, None) is None:
                     deadlines.forget(call)
-        if response.succeeded:
+        is_short = isinstance(response, swaps.Swapped)
+        if is_short or response.succeeded:
             if self._crash_steps:
                 self._step("after-commit")
-            return response.header.revision, None
+            return response[0] if is_short else response.header.revision, None
         for pair in response.responses[0].response_range.kvs:
             return 0, Entry(key, pair.mod_revision, pair.value)
         return 0, None
+
+    def _transaction(self, key: bytes, expected: int, value: bytes | None, guard: Guard | None) -> rpc_pb2.TxnRequest:
+        """See :meth:`swap`."""
+        txn = rpc_pb2.TxnRequest()
+        self._expect(txn, key, expected)
+        if value is None:
+            txn.success.add().request_delete_range.key = key
+        else:
+            swaps.put(txn, key, value)
+        if guard is not None:
+            self._expect(txn, *guard[:2])
+            swaps.put(txn, guard[0], guard[2])
+        txn.failure.add().request_range.key = key
+        return txn
+
+    _expect = staticmethod(swaps.expect)
 
     async def _pretend(self, key: bytes, expected: int) -> tuple[int, Entry | None]:
         """As :meth:`swap`, which would have been successful: the revision stays what it is, or is NOT_WRITTEN."""
@@ -259,13 +272,6 @@ class Storage:
         for key in keys:
             txn.success.add().request_delete_range.key = key
         await self._write(self._kv.Txn, txn)
-
-    def _expect(self, txn: rpc_pb2.TxnRequest, key: bytes, revision: int) -> None:
-        """Make the transaction depend on this revision of the key; 0: on its absence."""
-        compare = txn.compare.add()
-        compare.target = _MOD
-        compare.key = key
-        compare.mod_revision = revision
 
     async def compact(self, revision: int) -> None:
         """Compact the store at ``revision``. It is no error if that has been done already."""

@@ -67,9 +67,10 @@ class _KeepsNoAccounts(Evictor):
 class _Overwrites(Storage):
     """What does not exist is still created only once."""
 
-    def _expect(self, txn: rpc_pb2.TxnRequest, key: bytes, revision: int) -> None:
+    @staticmethod
+    def _expect(txn: rpc_pb2.TxnRequest, key: bytes, revision: int) -> None:
         if not revision:
-            super()._expect(txn, key, revision)
+            Storage._expect(txn, key, revision)
 
 
 @replaces(Feed, "relist-on-gap")

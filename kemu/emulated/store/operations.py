@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 import grpc
 from google.protobuf.message import Message
 
+from kemu.emulated.objects.wire import swaps
 from kemu.emulated.store.mvcc import Entry, KeySpace
 from kemu.errors import Compacted, FutureRevision, NoSpace, StoreError
 from kemu.messages.etcd import kv_pb2, rpc_pb2
@@ -144,6 +145,19 @@ class Requests:
 
     def txn(self, request: rpc_pb2.TxnRequest) -> rpc_pb2.TxnResponse:
         return self.swapped(request) or self._carried_out(request)
+
+    def swap(self, request: swaps.Swap) -> swaps.Swapped | rpc_pb2.TxnResponse:
+        """As :meth:`txn` for that message."""
+        key, revision, value = request
+        space = self._space
+        entry = space.get(key)
+        if (0 if entry is None else entry.mod_revision) != revision or len(value) > SMALL_BYTES:
+            return self._carried_out(request.message())
+        space.put(key, value)
+        space.commit()
+        done = space.revision
+        self.bases[done] = [revision]
+        return swaps.Swapped((done, self._header))
 
     def swapped(self, request: rpc_pb2.TxnRequest) -> rpc_pb2.TxnResponse | None:
         """The response to a compare-and-swap that succeeds, as API servers send it: one comparison of a revision, one

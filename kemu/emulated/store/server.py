@@ -36,6 +36,7 @@ import grpc
 from google.protobuf.message import Message
 
 from kemu.emulated import variants
+from kemu.emulated.objects.wire import swaps
 from kemu.emulated.store import journal, mvcc, operations, watches
 from kemu.errors import JournalCorrupt, StoreError
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
@@ -221,7 +222,7 @@ class Store(variants.Varied):
             self._idle.set_result(None)
         return False
 
-    def begin_txn(self, request: rpc_pb2.TxnRequest, context: grpc.aio.ServicerContext) -> None:
+    def begin_txn(self, request: rpc_pb2.TxnRequest | swaps.Swap, context: grpc.aio.ServicerContext) -> None:
         """A transaction whose caller is in memory: it is answered in a step of its own when it is durable."""
         if self.no_space:
             context.refuse(*operations.NO_SPACE)
@@ -230,7 +231,9 @@ class Store(variants.Varied):
             context.refuse(*operations.corrupt(self.corrupt))
             return
         try:
-            response = self.requests.swapped(request) or self.requests.txn(request)
+            requests = self.requests
+            response: Any
+            response = requests.swap(request) if isinstance(request, swaps.Swap) else requests.txn(request)
             answer = functools.partial(context.answer, response)
         except StoreError as error:
             # A refusal is based on the state too.

@@ -96,6 +96,8 @@ class Limits:
     max_eviction_returns: int | None = None
     max_preemption_returns: int | None = None
     max_part_ns: int | None = None
+    gang_schedulers: tuple[str, ...] | None = None
+    """The schedulerNames of pods whose gangs are scheduled as gangs; None: of all."""
     node_eviction_rate: float = 0.1
     """In nodes per second, the faster of the two that the node lifecycle controller knows."""
     node_grace_ns: int = 40 * SECOND_NS

@@ -255,10 +255,21 @@ def ailments(
         if "running" in (one.get("state") or {})
     }
     known: set[str] = set()
+    disks = _filling(pods, raw)
     for pod in pods:
         name = str(pod["metadata"].get("namespace") or "default"), str(pod["metadata"]["name"])
         status = raw.get(name, {}).get("status") or {}
         specs = {str(one["name"]): one for one in pod["spec"].get("containers") or ()}
+        for container, most in disks.get(_exact_owner(pod), {}).items():
+            curve_ = {"from": "1Mi", "to": _text("memory", most), "over": f"{_FILLS_S}s"}
+            life: dict[str, Any] = {"usage": {"containers": {container: {"rootfs": {"ramp": curve_}}}}}
+            if status.get("phase") not in ("Failed", "Succeeded"):
+                _annotate(pod, {"kemu.dev/usage": json.dumps(life["usage"])})
+            entry = {key: value for key, value in _entry(pod, specs, container, {}).items() if key != "image"}
+            text = json.dumps(entry)
+            if text not in known:
+                known.add(text)
+                found.entries.append({**entry, **life})
         for one in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
             waiting = (one.get("state") or {}).get("waiting") or {}
             container = str(one.get("name"))
@@ -349,12 +360,52 @@ def _annotate(pod: dict[str, Any], notes: Mapping[str, str]) -> None:
     known = dict(metadata.get("annotations") or {})
     for key, value in notes.items():
         if key in known and key in ("kemu.dev/usage", "kemu.dev/probes"):
-            old, new = json.loads(known[key]), json.loads(value)
-            for name, part in new.items():
-                old[name] = {**old.get(name, {}), **part} if isinstance(part, dict) else part
-            value = json.dumps(old)
+            value = json.dumps(_merged(json.loads(known[key]), json.loads(value)))
         known[key] = value
     metadata["annotations"] = known
+
+
+_CURVES = ("ramp", "trace")
+
+
+def _merged(old: Json, new: Json) -> Json:
+    if not isinstance(old, dict) or not isinstance(new, dict) or any(key in new for key in _CURVES):
+        return new
+    return {**old, **{key: _merged(old[key], value) if key in old else value for key, value in new.items()}}
+
+
+_FILLS_S = 300
+"""Within this time pods use what they were evicted for."""
+_LOW_ON_DISK = re.compile(r"low on resource: ephemeral-storage")
+_WAS_USING = re.compile(r"[Cc]ontainer (\S+) was using (\d+\w*)")
+
+
+def _filling(
+    pods: Iterable[Mapping[str, Any]], raw: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> dict[tuple[str, str], dict[str, float]]:
+    """By owner and container: bytes of disk that pods used which kubelets evicted, as their statuses say. Of several
+    owners that with the most: others were evicted for it."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for pod in pods:
+        name = str(pod["metadata"].get("namespace") or "default"), str(pod["metadata"]["name"])
+        status = raw.get(name, {}).get("status") or {}
+        text = str(status.get("message") or "")
+        if status.get("reason") != "Evicted" or not _LOW_ON_DISK.search(text):
+            continue
+        for container, used in _WAS_USING.findall(text):
+            own = found.setdefault(_exact_owner(pod), {})
+            own[container] = max(own.get(container, 0.0), float(quantities.approximate(used)))
+    found.pop(("", ""), None)
+    most = max((sum(own.values()) for own in found.values()), default=0.0)
+    return {owner: own for owner, own in found.items() if sum(own.values()) >= most / 2}
+
+
+def _exact_owner(pod: Mapping[str, Any]) -> tuple[str, str]:
+    """Namespace, and kind and name of the controller; empty: it has none."""
+    for reference in pod["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            return str(pod["metadata"].get("namespace") or "default"), f"{reference['kind']}/{reference['name']}"
+    return "", ""
 
 
 def _newest(objects: Iterable[Mapping[str, Any]]) -> float:

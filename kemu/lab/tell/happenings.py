@@ -540,18 +540,28 @@ def _of_fact(history: History, schedulers: Schedulers, pod: PodHistory, fact: Fa
 
 def _room(pod: PodHistory, fact: Fact, by: PodHistory | None) -> str:
     why = f"makes room for {short(fact.by)}"
-    return f"{why} ({outranks([by.priority], [pod.priority])})" if by is not None else why
+    return f"{why} ({outranks([by], [pod])})" if by is not None else why
 
 
-def outranks(preemptors: Sequence[int], victims: Sequence[int]) -> str:
-    """``priority 1000 > 0 to 100``"""
-    sign = ">" if min(preemptors) > max(victims) else "against"
+def outranks(preemptors: Sequence[PodHistory], victims: Sequence[PodHistory]) -> str:
+    """``priority high (1000) > 0 to batch (100)``"""
+    sign = ">" if min(map(_rank, preemptors)) > max(map(_rank, victims)) else "against"
     return f"priority {_span(preemptors)} {sign} {_span(victims)}"
 
 
-def _span(numbers: Sequence[int]) -> str:
-    low, high = min(numbers), max(numbers)
-    return f"{low}" if low == high else f"{low} to {high}"
+def _rank(pod: PodHistory) -> int:
+    return pod.priority
+
+
+def _span(pods: Sequence[PodHistory]) -> str:
+    low, high = min(pods, key=_rank), max(pods, key=_rank)
+    return _priority(low) if low.priority == high.priority else f"{_priority(low)} to {_priority(high)}"
+
+
+def _priority(pod: PodHistory) -> str:
+    number, name = str(pod.priority), pod.priority_class
+    # Of ``priority-10`` the number says it all.
+    return f"{name} ({number})" if name and number not in name else number
 
 
 _GARBAGE_COLLECTOR = "garbage-collector"
@@ -589,7 +599,7 @@ def _reason(message: str) -> str:
 
 
 def _wants(pod: PodHistory) -> str:
-    """``priority 1000, wants 10 cpu``"""
+    """``priority high (1000), wants 10 cpu``"""
     parts = []
     for resource in sorted(pod.requests):
         amount = pod.requests[resource]
@@ -602,4 +612,4 @@ def _wants(pod: PodHistory) -> str:
         else:
             parts.append(f"{amount} {resource}")
     wants = f"wants {', '.join(parts)}" if parts else "wants nothing"
-    return f"priority {pod.priority}, {wants}" if pod.priority else wants
+    return f"priority {_priority(pod)}, {wants}" if pod.priority else wants

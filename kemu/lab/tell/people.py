@@ -44,8 +44,9 @@ def duration(seconds: float) -> str:
 
 _AMOUNT = re.compile(
     r"\b((?:requested|used|capacity|available|using|request is|limit of)(?::| is)?\s+)"
-    r"(\d{5,})(?!\w|\.\d)"
+    r"(\d{5,})(Ki|Mi|k|M)?(?!\w|\.\d)"
 )
+_SUFFIXES = {None: 1, "Ki": 1 << 10, "Mi": 1 << 20, "k": 10**3, "M": 10**6}
 _OF_BYTES = re.compile(r"memory|storage|hugepages|disk|\bfs\b|bytes", re.IGNORECASE)
 
 
@@ -53,7 +54,7 @@ def message(text: str) -> str:
     """A message of a component with sizes in place of its raw bytes."""
     if not _OF_BYTES.search(text):
         return text
-    return _AMOUNT.sub(lambda match: match[1] + size(int(match[2])), text)
+    return _AMOUNT.sub(lambda match: match[1] + size(int(match[2]) * _SUFFIXES[match[3]]), text)
 
 
 class Metric(NamedTuple):
@@ -107,3 +108,8 @@ def figure(name: str, value: float, *, signed: bool = False) -> str:
     if unit == "%":
         return f"{sign}{value * 100:.0f} %"
     return f"{sign}{value:,.0f}" if value == int(value) or value >= 100 else f"{sign}{value:.3g}"
+
+
+def differs(figure: str) -> bool:
+    """Whether a difference, as :func:`figure` writes it, is one that can be told."""
+    return bool(figure.strip("+\N{MINUS SIGN}0. %sm"))

@@ -345,7 +345,7 @@ def _why(group: Sequence[Happening]) -> str:
         by = list({one.by.uid: one.by for one in group if one.by is not None}.values())
         if not by:
             return ""
-        outranks = happenings.outranks([pod.priority for pod in by], [pod.priority for pod in pods])
+        outranks = happenings.outranks(by, pods)
         return f"{'make' if len(group) > 1 else 'makes'} room for {counted(by)} ({outranks})"
     if group[0].why is None:
         wants = dict.fromkeys(one.reason() for one in group)

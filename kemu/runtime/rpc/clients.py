@@ -26,6 +26,7 @@ from kemu.runtime.rpc.ends import (
     Link,
     Metadatum,
     Pause,
+    Standin,
     Status,
     identity,
 )
@@ -229,7 +230,9 @@ class Call(ClientEnd):
     def request(self) -> bytes:
         data = self._request
         if data is None:
-            data = self._request = self.serialize(self.message)
+            message = self.message
+            data = message.SerializeToString() if isinstance(message, Standin) else self.serialize(message)
+            self._request = data
         return data
 
     def started(self) -> None:

@@ -63,6 +63,19 @@ class Status(NamedTuple):
     """The response itself, in the place of its bytes: it is not changed."""
 
 
+class Standin:
+    """What travels in the place of a message between two ends in one process. It is not changed on the way."""
+
+    __slots__ = ()
+
+    def message(self) -> Message:
+        """The message itself."""
+        raise NotImplementedError
+
+    def SerializeToString(self) -> bytes:
+        return self.message().SerializeToString()
+
+
 class Plain(abc.ABC):
     """An event loop whose steps are plain data: it needs no call to schedule one, and the last may become the next."""
 

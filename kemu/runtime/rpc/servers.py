@@ -27,6 +27,7 @@ from kemu.runtime.rpc.ends import (
     Pause,
     RequestIterator,
     ServerEnd,
+    Standin,
     Status,
     identity,
     ready_of,
@@ -80,6 +81,9 @@ def _style(behavior: Callable[..., Any]) -> tuple[bool, bool]:
     """Whether a handler is an asynchronous generator, and whether it is asynchronous at all."""
     generates = inspect.isasyncgenfunction(behavior)
     return generates, generates or inspect.iscoroutinefunction(behavior)
+
+
+_WHOLE = (Message, Standin)
 
 
 class Server:
@@ -159,7 +163,7 @@ class Server:
         try:
             message = context._call.message
             # A caller that begins a call without a task only reads: the message is its own, unless that is a relay.
-            begin(message if isinstance(message, Message) else context._parse_request(), context)
+            begin(message if isinstance(message, _WHOLE) else context._parse_request(), context)
         except asyncio.CancelledError:
             context._handler_cancelled()
         except Exception as error:
@@ -332,7 +336,7 @@ class Context(ServerEnd):
     def details(self) -> str:
         return self._details
 
-    def answer(self, response: Message | bytes) -> None:
+    def answer(self, response: Message | Standin | bytes) -> None:
         """End the call well, where no handler waits. The caller gets this very message: it may not be changed."""
         if not self._finished:
             # As _finish(Status(…)), without the calls that those are: every transaction ends here.

@@ -32,6 +32,10 @@ T = TypeVar("T")
 
 _GC_YOUNG_STEPS = 100_000
 _GC_FULL_EVERY = 50
+_GC_FEW = 1_000
+"""Where a collection finds no more than that, of some hundred thousand objects that it looked at …"""
+_GC_SPARED = 3
+"""… so many times what has been made is not looked at at all."""
 _LIVELOCK_SAMPLE = 1_000
 
 
@@ -91,6 +95,8 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         self._freezes = False
         self._next_gc = _GC_YOUNG_STEPS
         self._gc_count = 0
+        self._gc_spared = 0
+        """How many times more."""
 
     # Scheduling
 
@@ -328,12 +334,12 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         context: contextvars.Context | None = None
         is_free = type(self)._advance is VirtualLoop._advance
         """Nobody decides when time passes."""
-        in_an_instant = range(1, self.max_steps_per_instant + 1)
         steps = 0
         try:
             while True:
                 if ready:
-                    for steps in in_an_instant:  # noqa: B007  # it is used after the loop
+                    # The limit grows with the actors that are launched meanwhile.
+                    for steps in range(1, self.max_steps_per_instant + 1):  # noqa: B007  # it is used after the loop
                         callback, args, context = popleft()
                         if context is None:
                             callback(*args)
@@ -440,12 +446,14 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
     def collect_garbage(self) -> None:
         """As much as is worth it now."""
         self._next_gc = self.steps + _GC_YOUNG_STEPS
-        if self.grows and self._freezes:
+        if self._freezes and (self.grows or self._gc_spared):
             # It need not be looked at once, let alone again and again.
+            self._gc_spared = max(0, self._gc_spared - 1)
             garbage.freeze()
         else:
             self._gc_count += 1
-            gc.collect(2 if self._gc_count % _GC_FULL_EVERY == 0 else 0)
+            found = gc.collect(2 if self._gc_count % _GC_FULL_EVERY == 0 else 0)
+            self._gc_spared = _GC_SPARED if found <= _GC_FEW else 0
         garbage.use_large_pages()
 
     def _finalise_generator(self, generator: AsyncGenerator[Any, Any]) -> None:

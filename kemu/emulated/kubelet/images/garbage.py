@@ -123,6 +123,8 @@ class Collector:
 
     def _may_matter(self, first_ns: int, last_ns: int) -> bool:
         """Whether a pass between these times may do something, apart from images that have not been used for long."""
+        if self._meter.is_unused and self._policy.high_percent > 0:
+            return False
         if self._is_full(self._meter.signals(first_ns, last_ns)[thresholds.IMAGEFS]):
             return True
         return self._has_expired(None, last_ns) and self._meter.unnamed_images(first_ns, last_ns) > 0

@@ -158,10 +158,19 @@ class EvictionLoop:
         self.collector.start(began_ns)
         now_ns = self._clock.now_ns()
         self._looks_ns = began_ns
-        if not self.leaves_out or self._notifiers.are_there or self._may_matter(now_ns, now_ns):
+        machine = self._meter.machine
+        if not self.leaves_out or self._notifiers.are_there:
+            self._set_look(now_ns)
+        elif self._meter.is_unused:
+            if (learnt := _unused(self._manager.thresholds, machine)) is None:
+                self._set_look(now_ns)
+            else:
+                self._manager.layout, self._manager.thresholds = machine.layout, learnt
+                self._plan()
+        elif self._may_matter(now_ns, now_ns):
             self._set_look(now_ns)
         else:
-            self._manager.learn(self._meter.machine.layout)
+            self._manager.learn(machine.layout)
             self._plan()
 
     # --- pods ---------------------------------------------------------------------------------------------------------
@@ -432,6 +441,26 @@ def _is_short(*amounts: str) -> bool:
             node.status.capacity[name].string = amount
     meter = machines.Meter(machines.machine_of(node, {}, {}), {}, tuple, int)
     return _is_any_met(kubelet_configurations.configuration({}).eviction_thresholds, meter.signals(0, 0))
+
+
+_Thresholds = tuple[thresholds.Threshold, ...]
+_UNUSED: dict[tuple[int, int], tuple[_Thresholds, machines.Machine, _Thresholds | None]] = {}
+"""By the identities of thresholds and machine, which are kept beside the answer: nodes of a kind share both, and to
+hash them takes longer than all the rest."""
+_MOST_UNUSED = 256
+
+
+def _unused(configured: _Thresholds, machine: machines.Machine) -> _Thresholds | None:
+    """The thresholds, with those of containerfs, of a machine on which nothing is used; None: one of them is met."""
+    key = id(configured), id(machine)
+    kept = _UNUSED.get(key)
+    if kept is None:
+        if len(_UNUSED) >= _MOST_UNUSED:
+            _UNUSED.clear()
+        is_met = _is_any_met(configured, machines.Meter(machine, {}, tuple, int).signals(0, 0))
+        learnt = None if is_met else thresholds.with_container_filesystem(configured, machine.layout)[0]
+        kept = _UNUSED[key] = configured, machine, learnt
+    return kept[2]
 
 
 def _is_any_met(configured: Iterable[thresholds.Threshold], signals: Mapping[str, machines.Used]) -> bool:

@@ -8,8 +8,9 @@ be used in it.
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,8 +72,20 @@ class Machine:
 def machine_of(node: core_v1_pb2.Node, kubelet: Mapping[str, Any], given: Mapping[str, Any]) -> Machine:
     """``given``: ``{nodefs: {inodes}, imagefs: {capacity, inodes}, splitImages, pids}``, amounts as quantities."""
     capacity = node.status.capacity
-    memory = _value(capacity["memory"].string) if "memory" in capacity else 0
-    storage = _value(capacity["ephemeral-storage"].string) if "ephemeral-storage" in capacity else 0
+    memory = capacity["memory"].string if "memory" in capacity else "0"
+    storage = capacity["ephemeral-storage"].string if "ephemeral-storage" in capacity else "0"
+    if not kubelet and not given:
+        return _plain(memory, storage)
+    return _machine_of(_value(memory), _value(storage), kubelet, given)
+
+
+@functools.lru_cache(256)
+def _plain(memory: str, storage: str) -> Machine:
+    """One for all nodes of a kind."""
+    return _machine_of(_value(memory), _value(storage), {}, {})
+
+
+def _machine_of(memory: int, storage: int, kubelet: Mapping[str, Any], given: Mapping[str, Any]) -> Machine:
     enforced = kubelet.get("enforceNodeAllocatable")
     reserved = 0
     if enforced is None or thresholds.PODS_ENFORCED in enforced:
@@ -119,7 +132,7 @@ class Meter:
         self,
         machine: Machine,
         node: Mapping[str, Curve],
-        gauges: Callable[[], Iterable[Gauge]],
+        gauges: Callable[[], Collection[Gauge]],
         image_bytes: Callable[[], int],
         disk: Disk | None = None,
     ) -> None:
@@ -140,6 +153,11 @@ class Meter:
     def has_own(self) -> bool:
         """Whether the node uses anything besides its pods."""
         return bool(self._node) or self._image_bytes() > 0
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether nothing at all is used now."""
+        return not self._node and not self._gauges() and not self._image_bytes()
 
     @property
     def settled_ns(self) -> int | None:

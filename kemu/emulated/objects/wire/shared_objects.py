@@ -142,7 +142,9 @@ class SharedObjects:
         made = wire, obj, f"{namespace}/{name}" if namespace else name, zlib.crc32(wire), held
         if kept is not None:
             self._bytes -= len(kept[0])
-            _cool(kept)
+            cold = kept[4]
+            if cold is not None and cold._value:  # _cool, inlined: every change ends one
+                cold.obj = None
         if self._bytes + len(wire) > MOST_BYTES:
             if self.checks:
                 self.check()

@@ -11,6 +11,7 @@ The same code answers recorded cases (:mod:`kemu.lab.conformance.scheduler.decis
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -146,7 +147,8 @@ class Decider:
             own_node = None
         if not filtering.states and narrowed is None and own_node is None:
             return filtering
-        self._complete(filtering, own_node)
+        ends = narrowed is None and own_node is None and self.placement is None and not len(cluster.nominator)
+        self._complete(filtering, own_node, ends=ends)
         if narrowed is not None:
             self._narrow(filtering, narrowed, narrowed_by)
         few = evaluation.few
@@ -159,8 +161,12 @@ class Decider:
             filtering.tally = tally
         return filtering
 
-    def _complete(self, filtering: Filtering, own_node: NodeInfo | None) -> None:
-        """Add what the kept evaluation lacks: CLUSTER filters, and that the pod's own nomination does not count."""
+    def _complete(self, filtering: Filtering, own_node: NodeInfo | None, *, ends: bool) -> None:
+        """Add what the kept evaluation lacks: CLUSTER filters, and that the pod's own nomination does not count.
+
+        ``ends``: a plugin that asks node by node may stop where the search will end; nodes behind that stand as if they
+        passed, and nobody looks at them.
+        """
         cluster, evaluation, pod = self.cluster, filtering.evaluation, filtering.cycle.pod
         column = filtering.verdicts = filtering.verdicts.copy()
         if own_node is not None:
@@ -174,10 +180,21 @@ class Decider:
             elif few is not None:
                 asked = [row for row in few if not rows[row] or verdicts.split(int(rows[row]))[0] > place]
             if asked is not None:
+                limit = len(asked)
+                is_last = place == max(filtering.states)
+                if ends and is_last and few is None and plugin.asks_passing and plugin.ends_search(state):
+                    wanted, start = self._wanted(filtering.nodes), self.start_row % filtering.nodes
+                    limit = wanted + 1
+                    first = bisect.bisect_left(asked, start)
+                    asked = [*asked[first:], *asked[:first]]
                 for row in asked:
                     verdict = plugin.verdict(state, cluster.rows[row])
                     if verdict:
                         rows[row] = verdicts.combined(place, verdict)
+                        continue
+                    limit -= 1
+                    if not limit:
+                        break
             else:
                 answers = plugin.verdicts(state, cluster)
                 if answers is not None:
@@ -351,9 +368,7 @@ class Decider:
         else:
             feasible = column[:every] == 0
         nodes, handle = len(feasible), self.profile.handle
-        if nodes != self._searched[0]:
-            self._searched = nodes, nodes_to_find(nodes, self.percentage, self.least)
-        wanted = 1 if self.takes_first else self._searched[1]
+        wanted = self._wanted(nodes)
         start = handle.start_row % nodes if nodes else 0
         if wanted >= nodes and not start:
             found, visited = feasible.nonzero()[0], nodes
@@ -371,6 +386,12 @@ class Decider:
             decision.evaluated += not met
         handle.start_row = (handle.start_row + decision.evaluated) % (filtering.counted or every)
         return rows
+
+    def _wanted(self, nodes: int) -> int:
+        """How many feasible nodes end the search."""
+        if nodes != self._searched[0]:
+            self._searched = nodes, nodes_to_find(nodes, self.percentage, self.least)
+        return 1 if self.takes_first else self._searched[1]
 
     # Score ----------------------------------------------------------------------------------------------------------
 

@@ -68,6 +68,8 @@ class Allocator:
         self.classes = classes
         self.pools_of = pools_of
         self._requests: dict[int, tuple[resource_v1_pb2.ResourceClaim, list[list[Request]]]] = {}
+        self._plain: dict[int, tuple[Request, list[str]] | None] = {}
+        """By ``id`` of a claim: see :meth:`_plain_request`."""
         self.available: dict[str, _Counters] = {}
         """Counters that are left, by the name of the pool."""
 
@@ -76,9 +78,65 @@ class Allocator:
 
         Raises AllocationError.
         """
+        plain = self._plain_request(claims[0]) if len(claims) == 1 else None
+        if plain is not None:
+            found = self._first_devices(node, claims[0], *plain)
+            if found != "search":
+                return found
         search = _Search(self, node, claims)
         with stacks.room():
             return search.run()
+
+    def _plain_request(self, claim: resource_v1_pb2.ResourceClaim) -> tuple[Request, list[str]] | None:
+        """The only request of a claim, for a number of devices, with the expressions that these must satisfy. None: the
+        claim asks for more than that, or for what is not there."""
+        key = id(claim)
+        if key not in self._plain:
+            self._plain[key] = None
+            own = self.requests_of(claim)
+            request = own[0][0] if len(own) == 1 and len(own[0]) == 1 else None
+            if request is not None and not (request.parent or request.admin or claim.spec.devices.constraints):
+                request.class_ = self.classes.get(request.class_name)
+                if request.class_ is not None and request.mode == EXACT_COUNT and 0 < request.count <= MAX_RESULTS:
+                    selectors = [*request.class_.spec.selectors, *request.selectors]
+                    if all(one.HasField("cel") for one in selectors):
+                        self._plain[key] = request, [one.cel.expression for one in selectors]
+        return self._plain[key]
+
+    def _first_devices(
+        self, node: NodeInfo, claim: resource_v1_pb2.ResourceClaim, request: Request, expressions: Sequence[str]
+    ) -> list[Plan] | Literal["search"] | None:
+        """What the search would find for a plain request: the first devices that are free and suit. ``search``: that
+        depends on more, or a device is new."""
+        taken, consumed, amounts = self.allocated.devices, self.allocated.consumed, request.amounts
+        chosen: list[Chosen] = []
+        pools = self.pools_of(node)
+        for pool in pools:
+            for one in pool.slices:
+                for device in one.devices:
+                    if device.id in taken:
+                        continue
+                    if device.several or device.counters:
+                        return "search"
+                    selected = device.selected
+                    for expression in expressions:
+                        answer = selected.get(expression)
+                        if answer is not True:
+                            if answer is not False:
+                                return "search"
+                            break
+                    else:
+                        if device.slice.per_device and not device.where.matches(node):
+                            continue
+                        if device.taints and not request.tolerates_all(device):
+                            continue
+                        used = consumed.get(device.id, _NOTHING)
+                        if (device.capacity or amounts) and not capacities.fits(device, amounts, used, _NOTHING):
+                            continue
+                        chosen.append(Chosen(request, device, {}))
+                        if len(chosen) == request.count:
+                            return [Plan(claim, [request], chosen)]
+        return "search" if any(pool.invalid for pool in pools) else None
 
     def requests_of(self, claim: resource_v1_pb2.ResourceClaim) -> list[list[Request]]:
         """Decoded once for all nodes."""
@@ -347,7 +405,8 @@ class _Search:
                     text += f"{'/'.join(device.id)} because a claim constraint would not be satisfied"
                     raise AllocationError(text)
                 return None
-        if not self._fits(request, device):
+        # Otherwise it was asked a moment ago.
+        if must and not self._fits(request, device):
             self._roll_back(claim, request, device, undo, len(constraints))
             return None
         consumed: dict[str, Amount] = {}

@@ -120,6 +120,9 @@ class DynamicResources(
 
     # Filter, PostFilter ---------------------------------------------------------------------------------------------
 
+    def ends_search(self, state: PodClaims) -> bool:
+        return state.of_user > 0
+
     def verdict(self, state: PodClaims, node: NodeInfo) -> int:
         clock = self.handle.clock
         return state.verdict(node, clock.unix_ns() if clock is not None else 0, self._timeout_s)

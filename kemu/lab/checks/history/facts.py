@@ -104,6 +104,8 @@ class PodHistory:
     """cpu in millicores, everything else in whole units."""
     preset_node: bool
     """Created with ``spec.nodeName``: no scheduler chose its node."""
+    priority_class: str = ""
+    """Empty: it names none."""
     facts: list[Fact] = field(default_factory=list)
     node: str = ""
     phase: str = "Pending"

@@ -393,6 +393,7 @@ class History(StoreHistory):
             labels={label: metadata.labels[label] for label in sorted(metadata.labels)},
             requests=requests.pod_requests(pod),
             preset_node=bool(spec.nodeName),
+            priority_class=spec.priorityClassName,
         )
         history.node = spec.nodeName
         history.owner = _owner(pod, key)

@@ -364,6 +364,8 @@ class PodsThatFitAreTried(Check):
         scheduler = self._schedulers.get(actor)
         if scheduler is None:
             scheduler = self._schedulers[actor] = _Scheduler(time_ns)
+        if scheduler.writes.startswith(_GROUP_PREFIX):
+            self._written(start_ns, scheduler)  # also what did not have to be written
         scheduler.starts.append(start_ns)
         scheduler.ends.append(time_ns)
         scheduler.busy.append(scheduler.busy[-1] + time_ns - start_ns)

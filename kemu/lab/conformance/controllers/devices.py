@@ -33,6 +33,9 @@ ACTORS = {
         "kemu.emulated.controllers.devices.taint_evictions:DeviceTaintEvictionController",
     ),
 }
+WATCH_S = 1e-6
+"""A watch shows a claim a moment after its creation was answered, as in the record: two claims of one pod are created
+before the informer has shown the first."""
 MOST_APPLIED = 500
 """What the API server of the record takes: the controller can apply without an end."""
 KINDS = ("Pod", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice")
@@ -48,8 +51,9 @@ def answer(case: Json) -> Json:
 
 
 def agrees(expect: Json, answered: Json) -> list[str]:
-    """What differs from the record."""
-    return list(comparisons.all_differences("", expect, answered))
+    """What differs from the record; where workers raced, from the nearest of its outcomes."""
+    found = [list(comparisons.all_differences("", one, answered)) for one in expect.get("outcomes") or [expect]]
+    return min(found, key=len)
 
 
 class Bounded(ResourceClaimController):
@@ -72,7 +76,7 @@ class _Play:
 
     def __init__(self, case: Json) -> None:
         self.case = case
-        self.plane = ControlPlane()
+        self.plane = ControlPlane(watch_s=WATCH_S)
         self.moments: list[Json] = []
         self.deletions: list[tuple[int, str]] = []
         self._stores: dict[str, dict[str, Any]] = {}

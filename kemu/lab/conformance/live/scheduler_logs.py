@@ -173,5 +173,7 @@ _SAYINGS: dict[str, Callable[[SchedulerLog, dict[str, str]], None]] = {
     "Start the preemption asynchronously": SchedulerLog._evicts,
     "Preemptor Pod preempted victim Pod": SchedulerLog._victim,
     "Victim Pod is already being deleted, skipping the API call for it": SchedulerLog._victim,
+    # Another member of its group has evicted it a moment before.
+    "Victim Pod is already deleted": SchedulerLog._victim,
     "Async Preemption finished completely": SchedulerLog._evicted,
 }

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any
 
 from kemu.emulated.kubelet.settings import kubelet_configurations
+from kemu.emulated.scheduler.cache.pod_groups import GANG
 from kemu.lab.checks import costs, groups, registry
 from kemu.lab.checks.counters import measured
 from kemu.lab.checks.history import History
@@ -181,6 +182,12 @@ def _limits(scenario: Scenario, speed: float) -> Limits:
         max_eviction_returns=checks.loops.evictions,
         max_preemption_returns=checks.loops.preemptions,
         max_part_ns=checks.gangs.part_for_ns,
+        gang_schedulers=tuple(
+            name
+            for scheduler in schedulers
+            if isinstance(scheduler.config, Mapping) and scheduler.config.get("featureGates", {}).get(GANG)
+            for name in references.profile_names(scheduler)
+        ),
         node_eviction_rate=max(lifecycle.node_eviction_rate, lifecycle.secondary_node_eviction_rate),
         node_grace_ns=lifecycle.node_monitor_grace_period_ns,
         terminated_pods=controllers.terminated_pods(scenario),

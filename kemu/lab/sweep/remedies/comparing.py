@@ -210,10 +210,12 @@ def compare(
     wanted: Goal | None = None,
     progress: Callable[[int, int], object] | None = None,
     remedies: Sequence[Remedy] = (),
+    *,
+    force: bool = False,
 ) -> Comparison:
-    """Run what is to be run. ``folder``: keeps the results, as that of a sweep, and what they come to. ``remedies``:
-    those of the experiment, for what they change."""
-    with Sweep(made, folder) as sweep:
+    """Run what is to be run. ``folder``: keeps the results, as that of a sweep, and what they come to; ``force``:
+    replace what it holds. ``remedies``: those of the experiment, for what they change."""
+    with Sweep(made, folder, force=force) as sweep:
         for _ in sweep.go(executor):
             if progress is not None:
                 progress(len(sweep.records), made.size)

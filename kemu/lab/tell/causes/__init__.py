@@ -11,6 +11,6 @@ once to the symptoms; where ``roots`` is empty nothing went wrong, or (``symptom
 finding      from a log to causes
 evidence     what of the log bears on causes; ``acts``, what clients did; ``owners``, whose pods are whose
 symptoms     what went wrong; ``blame``, why, thing by thing
-checking     runs without a root
+checking     runs without a root; ``gentler``, other forms of what stands since the start
 wording      roots and links in words; ``tellings``, lines for a terminal
 """

@@ -34,6 +34,7 @@ CALM_NS = 30 * SECOND_NS
 """So long before the first pod found no room, all was well."""
 AFTERMATH_NS = 60 * SECOND_NS
 """So long after its end a fault may be to blame, the longer it was the more."""
+OF_NODES = "what they use besides their pods"
 AGAIN = 3
 """A pod that preempts so often on one node does not get what it frees."""
 REGISTRY_NS = 600 * SECOND_NS
@@ -55,6 +56,8 @@ class Struck:
     faults: list[Fault]
     stated: frozenset[str] = frozenset()
     """Those that it names."""
+    also: tuple[str, ...] = ()
+    """Ids of crashes of other machines at the same time."""
 
 
 T = TypeVar("T")
@@ -110,6 +113,8 @@ class Blame:
             default=self.end_ns,
         )
         """When there was no room for the first time."""
+        self._registries: tuple[dict[str, str], dict[str, dict[Top, int]]] | None = None
+        """By pod the registry that gave it no image, and by registry the workloads, with the first time."""
         self._usages: dict[str, usages.Usage | None] = {}
 
     def variants(self) -> list[Act]:
@@ -160,16 +165,14 @@ class Blame:
     def pulls(self, pod: PodHistory, time_ns: int, *steps: Step) -> list[Blamed]:
         """Why its image cannot be pulled: the template names it, or its registry gives several workloads none."""
         own = self.template(pod.uid, *steps, part=images)
-        failed = [
-            (when_ns, event)
-            for when_ns, _, event in self.evidence.events[ImagePullFailed]
-            if event.uid in self.history.pods
-        ]
-        host = next((_registry(event.image) for _, event in failed if event.uid == pod.uid), "")
-        times: dict[Top, int] = {}
-        for when_ns, event in failed:
-            if _registry(event.image) == host:
-                times.setdefault(self.owners.top(event.uid), when_ns)
+        if self._registries is None:
+            self._registries = {}, defaultdict(dict)
+            for when_ns, _, event in self.evidence.events[ImagePullFailed]:
+                if event.uid in self.history.pods:
+                    of = self._registries[0].setdefault(event.uid, _registry(event.image))
+                    self._registries[1][of].setdefault(self.owners.top(event.uid), when_ns)
+        host = self._registries[0].get(pod.uid, "")
+        times = self._registries[1][host]
         if not host or len(times) < 2 or max(times.values()) - min(times.values()) > REGISTRY_NS:
             return own
         began_ns = min(times.values())
@@ -258,7 +261,19 @@ class Blame:
             return [Blamed(several, 1.0, (step,))]  # what it clears another one fills
         # It takes the room that somebody else has taken before.
         found = self._of_message(by, said[-1]) if said else []
-        return with_step(found or self.exists(by, depth + 1), step)
+        found = found or self.exists(by, depth + 1)
+        given = self._given_priority(by)
+        return with_step(shared([(0.5, found), (0.5, given)]) if given else found, step)
+
+    def _given_priority(self, pod: PodHistory) -> list[Blamed]:
+        """Who made the PriorityClass that pods have which name none."""
+        life = self.evidence.lives.get(pod.uid)
+        name = life.pod.spec.priorityClassName if life is not None else ""
+        act = self.acts.latest("PriorityClass", name, pod.created_ns)
+        own = self.owners.template(pod.uid)
+        template = getattr(getattr(own.message, "spec", None), "template", None) if own is not None else None
+        is_given = template is not None and not template.spec.priorityClassName
+        return [Blamed(act, 1.0)] if act is not None and act.time_ns and is_given else []
 
     def rejected(self, pod: PodHistory, fact: Fact) -> list[Blamed]:
         step = Step("rejected", pod.uid, fact.time_ns)
@@ -465,7 +480,7 @@ class Blame:
                 one.get("name") == node or ("namePrefix" in one and node.startswith(str(one["namePrefix"])))
             )
             if is_meant and one.get("usage"):
-                return self._standing("Node", self._group(node), "usage")
+                return self._standing("Node", self._group(node), OF_NODES)
         return None
 
     def uses(self, pod: PodHistory, resource: str, time_ns: int) -> int:
@@ -824,7 +839,25 @@ def _struck(faults: Sequence[Fault], stated_ids: Collection[str] = ()) -> list[S
         ends = [fault.end_ns for fault in group]
         end_ns = None if None in ends else max(end for end in ends if end is not None)
         found.append(Struck(id_, group[0].what, group[0].begin_ns, end_ns, frozenset(whom), group, frozenset(stated)))
-    return found
+    return _together(found)
+
+
+def _together(struck: Sequence[Struck]) -> list[Struck]:
+    """Machines that are lost at the same time for as long are lost for one reason."""
+    kept: dict[object, Struck] = {}
+    for one in struck:
+        is_machine = one.what == "crash" and one.whom and all(_is_machine(name) for name in one.whom)
+        key = (one.begin_ns // SECOND_NS, one.end_ns) if is_machine else one.id
+        first = kept.setdefault(key, one)
+        if first is not one:
+            first.whom, first.stated = first.whom | one.whom, first.stated | one.stated
+            first.faults, first.also = [*first.faults, *one.faults], (*first.also, one.id)
+    return list(kept.values())
+
+
+def _is_machine(name: str) -> bool:
+    """Nodes have names without a kind."""
+    return name.startswith("kubelet/") or "/" not in name
 
 
 def _flat(value: object) -> list[str]:

@@ -48,8 +48,8 @@ def without(scenario: Scenario, root: Root) -> tuple[Scenario, str, str] | None:
     cannot be taken away."""
     milder = ""
     if root.fault:
-        rest = tuple(one for one in scenario.chaos if one.id != root.fault)
-        differs, what = len(rest) < len(scenario.chaos), f"the fault {root.fault}"
+        rest = tuple(one for one in scenario.chaos if one.id not in (root.fault, *root.also))
+        differs, what = len(rest) < len(scenario.chaos), f"the {root.what}"
         other = dataclasses.replace(scenario, chaos=rest)
     elif root.events:
         events = tuple(one for one in scenario.events if one.index not in root.events)

@@ -25,6 +25,7 @@ from kemu.emulated.objects.plain import Json
 from kemu.lab.scenario.format.workloads import PodLives
 from kemu.lab.scenario.scenarios import Manifest, Scenario
 from kemu.lab.tell.causes.acts import amount, differences
+from kemu.lab.tell.causes.blame import OF_NODES
 from kemu.lab.tell.causes.roots import Root
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -73,6 +74,12 @@ def gentler(scenario: Scenario, root: Root) -> tuple[Scenario, str] | None:
 def _open_nodes(scenario: Scenario, pattern: str, detail: str) -> tuple[Scenario, str] | None:
     """With nodes that take pods: without the taint of ``taint KEY``, or not cordoned."""
     key = detail.removeprefix("taint ")
+    if detail == OF_NODES:
+        calm = [
+            dataclasses.replace(node, usage={}) if fnmatch.fnmatchcase(node.name, pattern) else node
+            for node in scenario.nodes
+        ]
+        return dataclasses.replace(scenario, nodes=tuple(calm)), f"nodes {pattern} that use nothing besides their pods"
     nodes, count = [], 0
     for node in scenario.nodes:
         message = node.message

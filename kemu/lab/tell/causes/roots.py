@@ -110,7 +110,9 @@ class Root:
     events: tuple[int, ...] = ()
     """The places of all of its events."""
     fault: str = ""
-    """The id of the fault, if it is one."""
+    """The id of the fault, if it is one; of several machines that were lost at once, of the first."""
+    also: tuple[str, ...] = ()
+    """The ids of the others."""
     check: Check | None = None
     """None: not asked for."""
 
@@ -126,6 +128,7 @@ class Root:
             "event": self.event,
             "events": list(self.events),
             "fault": self.fault or None,
+            "faults": [self.fault, *self.also] if self.fault else [],
             "check": None if self.check is None else self.check.to_json(),
         }
 

@@ -136,7 +136,7 @@ class Words:
         if isinstance(cause, Struck):
             begins = f"fault {cause.what}"
             detail = _lasted(cause)
-            whom = self._zone(cause.id) or sorted(cause.stated or cause.whom)
+            whom = self._zone(cause.id) or self._zone_of(cause) or sorted(cause.stated or cause.whom)
             return Root(
                 FAULT,
                 cause.id,
@@ -146,6 +146,7 @@ class Words:
                 share,
                 detail,
                 fault=cause.id,
+                also=cause.also,
             )
         kind, what = self._act(cause)
         events = (*([] if cause.index is None else [cause.index]), *dict.fromkeys(cause.indexes))
@@ -160,6 +161,22 @@ class Words:
             cause.index,
             events,
         )
+
+    def _zone_of(self, cause: Struck) -> list[str]:
+        """``zone b``, where several machines that are lost are all that a zone has; else how many of it."""
+        lost = {name.removeprefix("kubelet/") for name in cause.whom}
+        if not cause.also:
+            return []
+        zones: dict[str, set[str]] = {}
+        for key, versions in self._evidence.versions.items():
+            if key.startswith("/registry/nodes/") and versions[0].message is not None:
+                zone = versions[0].message.metadata.labels.get("topology.kubernetes.io/zone", "")
+                zones.setdefault(zone, set()).add(key.rpartition("/")[2])
+        struck = {zone: nodes & lost for zone, nodes in zones.items() if nodes & lost}
+        if len(struck) == 1 and "" not in struck:
+            zone, nodes = next(iter(struck.items()))
+            return [f"zone {zone}" if nodes == zones[zone] else f"{len(nodes)} nodes of zone {zone}"]
+        return [f"{len(lost)} nodes"]
 
     def _zone(self, fault: str) -> list[str]:
         """The zone that a fault is about, as the scenario says."""
@@ -232,7 +249,7 @@ class Words:
             and act.message
         ):
             priority = act.message.spec.template.spec.priorityClassName
-            parts += [f"of priority {priority}"] if priority else []
+            parts += [f"its pods have the priority {priority}"] if priority else []
         used = self._used(act)
         return "; ".join([*parts, *([used] if used else [])])
 

@@ -8,6 +8,7 @@ made of.
 from __future__ import annotations
 
 import bisect
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ from kemu.runtime.runlog.frames import Entry
 from kemu.runtime.words import listed, short
 
 PODS, NODES, CLAIMS = "/registry/pods/", "/registry/nodes/", "/registry/resourceclaims/"
+_SLICES = "/registry/resourceslices/"
 NEVER = 1 << 62
 
 
@@ -125,7 +127,7 @@ class ClaimState:
     """Of a claim of devices."""
 
     devices: frozenset[DeviceID]
-    """Allocated as a whole."""
+    """Allocated, as a whole or a share of each."""
     pods: tuple[tuple[str, str], ...]
     """For which it is reserved: ``namespace/name`` and UID."""
 
@@ -133,9 +135,7 @@ class ClaimState:
     def read(value: bytes) -> ClaimState:
         claim = resource_v1_pb2.ResourceClaim.FromString(value)
         results = claim.status.allocation.devices.results
-        devices = (
-            (one.driver, one.pool, one.device) for one in results if not one.adminAccess and not one.HasField("shareID")
-        )
+        devices = ((one.driver, one.pool, one.device) for one in results if not one.adminAccess)
         namespace = claim.metadata.namespace
         pods = ((f"{namespace}/{one.name}", one.uid) for one in claim.status.reservedFor if one.resource == "pods")
         return ClaimState(frozenset(devices), tuple(pods))
@@ -240,6 +240,22 @@ class Knowledge:
             starts = [i for i, one in enumerate(found) if one.before is None or one.before.value is None]
             found = found[starts[0] :] if starts else []
         return [one for one in found if self.watches(actor, one)]
+
+    def compete(self, one: DeviceID, other: DeviceID) -> bool:
+        """Whether they are one device, or parts of one: what both consume counters of."""
+        return one == other or (one[:2] == other[:2] and bool(self._counters[one] & self._counters[other]))
+
+    @cached_property
+    def _counters(self) -> dict[DeviceID, frozenset[str]]:
+        """Which sets of counters each device consumes, as far as it does."""
+        found: dict[DeviceID, frozenset[str]] = defaultdict(frozenset)
+        for change in self.changes:
+            if change.key.startswith(_SLICES) and change.value is not None:
+                spec = resource_v1_pb2.ResourceSlice.FromString(change.value).spec
+                for device in spec.devices:
+                    key = spec.driver, spec.pool.name, device.name
+                    found[key] = frozenset(one.counterSet for one in device.consumesCounters)
+        return found
 
     def pods(self) -> list[str]:
         """The keys of all pods that there ever were."""

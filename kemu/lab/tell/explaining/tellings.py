@@ -124,9 +124,10 @@ class Telling:
         return False
 
     def _takes_devices(self, change: Change, step: Step) -> bool:
-        """Whether it gave a claim of other pods what the pod of the step got, too."""
+        """Whether it gave a claim of other pods what the pod of the step got, too, or a part of the same."""
         own = {one.change for one in self.of_pod.get(step.pod, ()) if one.what == "devices given"}
-        return change not in own and any(change.given & one.given for one in own if one is not None)
+        got = [device for one in own if one is not None for device in one.given]
+        return change not in own and any(self.known.compete(one, other) for one in change.given for other in got)
 
     def _is_there(self, change: Change, step: Step) -> bool:
         """Whether the pod comes to the node of the step, or leaves it."""

@@ -80,7 +80,7 @@ def _row(name: str, variants: list[Mapping[str, Any]]) -> dict[str, Any]:
         by = ""
         if difference is not None and outcome not in ("", "same"):
             by = people.figure(name, _estimate(difference), signed=True)
-            if not by.strip("+\N{MINUS SIGN}0. %"):
+            if not people.differs(by):
                 by, outcome = "", "same"
         cell = {"text": text, "by": by, "outcome": outcome, "sign": _SIGNS.get(outcome, "")}
         cells.append({**cell, "range": _range(name, difference)})

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kemu.doors.cli import exits, parsers, programs
+from kemu.errors import KemuError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from kemu.lab.sweep.experiments.experiments import Experiment
     from kemu.lab.sweep.remedies.comparing import Comparison, Figure, Row
-    from kemu.lab.sweep.statistics.intervals import Interval
 
 _TOLD = {"better": "green", "worse": "red", "other": "yellow", "unclear": "dim"}
 _SEEDS = 10
@@ -51,6 +51,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="as for kemu run")
     parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     parser.add_argument("--out", type=Path, help="a folder that keeps the results of all runs, as kemu sweep does")
+    parser.add_argument("--force", action="store_true", help="with --out: replace what the folder holds")
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="write a page of the comparison, with a run of each"
     )
@@ -68,6 +69,8 @@ def command(options: argparse.Namespace) -> int:
     from kemu.lab.sweep.engine import sweeps
     from kemu.lab.sweep.remedies import changes, comparing
 
+    if options.force and options.out is None:
+        raise KemuError("--force needs --out: it says which folder's results are replaced")
     wanted = comparing.goal(options.goal) if options.goal else None
     settings = run.settings(options.set) | ({} if options.seed is None else {"seed": options.seed})
     scenario = inputs.load(options.scenario, options.data, settings, quiet=True)
@@ -87,7 +90,8 @@ def command(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="kemu-compare-") as temporary:
         try:
             bar.start()
-            found = comparing.compare(made, options.out or Path(temporary), executor, wanted, progress, remedies)
+            out = options.out or Path(temporary)
+            found = comparing.compare(made, out, executor, wanted, progress, remedies, force=options.force)
         finally:
             bar.close()
             executor.close()
@@ -128,6 +132,7 @@ def _report(file: Path, made: Experiment, found: Comparison, source: str) -> Non
 def _show(found: Comparison) -> None:
     from rich.console import Console
 
+    from kemu.lab.tell import people
     from kemu.runtime.words import counted
 
     console = Console(highlight=False)
@@ -136,16 +141,16 @@ def _show(found: Comparison) -> None:
     _head(console, base, found)
     for name in found.metrics:
         mean = base.figures[name].mean
-        console.print(f"  {name:<{width}}  {'-' if mean is None else _number(mean.estimate)}")
+        console.print(f"  {name:<{width}}  {'-' if mean is None else people.figure(name, mean.estimate)}")
     for row in remedies:
         console.print()
         _head(console, row, found)
+        told = {name: _changed(name, base.figures[name], row.figures[name]) for name in found.metrics}
         for outcome, colour in _TOLD.items():
             for name in found.metrics:
-                if row.figures[name].outcome == outcome:
-                    text = _changed(base.figures[name], row.figures[name])
-                    console.print(f"  [{colour}]{outcome:<7}[/]  {name:<{width}}  {text}")
-        same = [name for name in found.metrics if row.figures[name].outcome == "same"]
+                if row.figures[name].outcome == outcome and told[name]:
+                    console.print(f"  [{colour}]{outcome:<7}[/]  {name:<{width}}  {told[name]}")
+        same = [name for name in found.metrics if row.figures[name].outcome == "same" or not told[name]]
         if same:
             console.print(f"  [dim]same     {', '.join(same)}[/]")
     best, why = found.best
@@ -165,17 +170,17 @@ def _head(console: Console, row: Row, found: Comparison) -> None:
     console.print(text)
 
 
-def _changed(base: Figure, figure: Figure) -> str:
+def _changed(name: str, base: Figure, figure: Figure) -> str:
+    """Empty: by so little that it cannot be told."""
+    from kemu.lab.tell import people
+
     if base.mean is None or figure.mean is None or figure.difference is None:
         return "-"
-    return f"{_number(base.mean.estimate)} → {_number(figure.mean.estimate)}  {_range(figure.difference)}"
-
-
-def _range(one: Interval) -> str:
-    if not math.isfinite(one.low):
-        return f"{one.estimate:+.3g}"
-    return f"{one.estimate:+.3g} ({one.low:+.3g} to {one.high:+.3g})"
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if value == int(value) else f"{value:.3g}"
+    by = people.figure(name, figure.difference.estimate, signed=True)
+    if not people.differs(by):
+        return ""
+    figures = f"{people.figure(name, base.mean.estimate)} → {people.figure(name, figure.mean.estimate)}"
+    if not math.isfinite(figure.difference.low):
+        return f"{figures}  {by}"
+    low, high = (people.figure(name, one, signed=True) for one in (figure.difference.low, figure.difference.high))
+    return f"{figures}  {by}" if low == high else f"{figures}  {by} ({low} to {high})"

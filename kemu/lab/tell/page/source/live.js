@@ -1,5 +1,7 @@
 // The page while the run goes on: events as they come, and the views anew as often as they can be made.
 
+import { counted, duration } from "./model.js";
+
 const LINES = 4;
 const REFRESH_MS = 150;
 // What other events tell, too, or only checks need.
@@ -205,8 +207,9 @@ class Panel {
     this.rates = this.rates.filter(([time]) => now - time < 1000);
     const rate = this.rates.reduce((sum, [, count]) => sum + count, 0);
     const variant = runs > 1 ? `variant ${run + 1} of ${runs}${name ? ` (${name})` : ""} · ` : "";
-    const time = duration_s ? `${now_s.toFixed(1)} of ${duration_s} s` : `${(now_s ?? 0).toFixed(1)} s`;
-    const figures = search ? search.figures : `${variant}${time} · ${bound} of ${pods} pods bound · ${events} events${isOver ? "" : ` · ${rate}/s`}`;
+    const clock = (value) => duration(Math.round((value ?? 0) * 1e6));
+    const time = duration_s ? `${clock(now_s)} of ${clock(duration_s)}` : clock(now_s);
+    const figures = search ? search.figures : `${variant}${time} · ${bound} of ${counted(pods ?? 0, "pod")} bound · ${counted(events ?? 0, "event")}${isOver ? "" : ` · ${rate}/s`}`;
     if (this.figures.textContent !== figures) this.figures.textContent = figures;
     this.button.hidden = isOver;
     if (isOver && this.paused) {

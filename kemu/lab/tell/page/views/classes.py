@@ -28,9 +28,9 @@ class Classes:
             if op == 0 and value and key.startswith(_PREFIX):
                 found = scheduling_v1_pb2.PriorityClass.FromString(value)
                 names = self._names.setdefault(found.value, [])
-                if found.metadata.name not in names:
+                if found.metadata.name not in names and str(found.value) not in found.metadata.name:
                     names.append(found.metadata.name)
 
     def data(self, told: Told) -> dict[str, Any]:
         """By priority; several classes may have the same."""
-        return {str(value): " or ".join(names) for value, names in sorted(self._names.items())}
+        return {str(value): " or ".join(names) for value, names in sorted(self._names.items()) if names}

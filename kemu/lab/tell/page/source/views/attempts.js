@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import * as Plot from "@observablehq/plot";
 import { Chart, Choice, Filter, Node, Pod, Table, html } from "../parts.js";
-import { lasting, rowsOf, seconds } from "../model.js";
+import { counted, lasting, rowsOf, seconds } from "../model.js";
 
 export const title = "Attempts";
 
@@ -19,7 +19,7 @@ export function Attempts({ run }) {
     <${Refusals} run=${run} />
     <div class="row"><${Filter} label="Only attempts with" value=${filter} onInput=${setFilter} />
     <${Choice} label="Result" value=${result} options=${[["", "any"], ...results.map((one) => [one, one])]} onInput=${setResult} /></div>
-    <p class="note">${rows.length} of ${attempts.pod.length} attempts.</p>
+    <p class="note">${rows.length} of ${counted(attempts.pod.length, "attempt")}.</p>
     <${AttemptTable} run=${run} rows=${rows} />`;
 }
 
@@ -59,7 +59,7 @@ function Refusals({ run }) {
       height: 30 + 26 * found.length, marginLeft: 170, marginRight: 150, x: { axis: null }, y: { label: null, domain: found.map((one) => one.plugin) },
       marks: [
         Plot.barX(found, { x: "attempts", y: "plugin", fill: "var(--c1)", fillOpacity: 0.6 }),
-        Plot.text(found, { x: "attempts", y: "plugin", text: (one) => `${one.attempts} attempts, ${one.nodes} nodes`, dx: 5, textAnchor: "start", fill: "var(--text)" }),
+        Plot.text(found, { x: "attempts", y: "plugin", text: (one) => `${counted(one.attempts, "attempt")}, ${counted(one.nodes, "node")}`, dx: 5, textAnchor: "start", fill: "var(--text)" }),
       ],
     })} />`;
 }

@@ -70,7 +70,7 @@ function options(run, stage, width, height) {
     y: { domain: [-0.5, stage.rows - 0.2], axis: null, reverse: true },
     marks: [
       Plot.ruleX(lanes.map((_, index) => index), { stroke: "var(--line)", strokeWidth: 1.5 }),
-      Plot.rect(losing, { x1: -0.1, x2: Math.max(last, 1) + 0.45, y1: (one) => one.row - 0.5, y2: (one) => one.row + 0.5, fill: "var(--lost)", fillOpacity: 0.6, rx: 4 }),
+      Plot.rect(losing, { x1: -0.1, x2: Math.max(last, 1) + 0.1, insetRight: -right + 12, y1: (one) => one.row - 0.5, y2: (one) => one.row + 0.5, fill: "var(--lost)", fillOpacity: 0.6, rx: 4 }),
       Plot.text(lanes.map((text, index) => ({ text: cut(text.replace(/^(scheduler|controller|kubelet|API) /, "$1\n"), letters + 8), index })), {
         x: "index", y: -0.5, dy: -4, text: "text", lineAnchor: "bottom", fontWeight: 700, fontSize: 12, fill: "var(--text)",
       }),

@@ -22,7 +22,7 @@ function All({ run }) {
   found.sort((a, b) => pods.waited[b] - pods.waited[a] || a - b);
   return html`<h2>Pods, longest wait first</h2>
     <${Filter} label="Only pods with" value=${filter} onInput=${setFilter} />
-    <p class="note">${found.length} of ${run.podCount} pods.</p>
+    <p class="note">${found.length} of ${counted(run.podCount, "pod")}.</p>
     <${Table} label="Pods" rows=${found} columns=${[
       ["Pod", (pod) => html`<${Pod} run=${run} pod=${pod} />`], ["Priority", (pod) => run.priority(pods.priority[pod])],
       ["Wants", (pod) => run.text(pods.wants[pod])], ["Created", (pod) => seconds(pods.created[pod])],

@@ -16,12 +16,12 @@ export function Search({ run, argument }) {
   const lines = run.story.lines.filter((line) => has(`${line.who} ${line.what} ${line.why}`));
   const { events } = run;
   const rows = rowsOf(events.place, (row) => has(`${run.actorName(events.actor[row])} ${run.text(events.kind[row])} ${run.podName(events.pod[row])} ${run.text(events.detail[row])}`));
-  const part = (name, found, show) => found.length > 0 && html`<h3>${found.length} ${name}</h3><ul>${found.slice(0, MOST).map((one) => html`<li>${show(one)}</li>`)}</ul>
+  const part = (one, many, found, show) => found.length > 0 && html`<h3>${found.length} ${found.length === 1 ? one : many}</h3><ul>${found.slice(0, MOST).map((which) => html`<li>${show(which)}</li>`)}</ul>
     ${found.length > MOST && html`<p class="note">and ${found.length - MOST} more</p>`}`;
   return html`<h2>Search: ${words.join(" ")}</h2>
     ${!pods.length && !nodes.length && !lines.length && !rows.length && html`<p class="note">Nothing has these words.</p>`}
-    ${part("pods", pods, (pod) => html`<${Pod} run=${run} pod=${pod} /> ${run.text(run.pods.fate[pod])}`)}
-    ${part("nodes", nodes, (node) => html`<${Node} run=${run} node=${node} />`)}
-    ${part("lines of the story", lines, (line) => html`<span class="when">${line.when}</span> <${Event} run=${run} place=${line.event}>${line.who} ${line.what}<//> <span class="why">${line.why}</span>`)}
-    ${part("events", rows, (row) => html`<a href=${run.link("events", events.place[row])}>${seconds(events.time[row])}</a> ${run.actorName(events.actor[row])} ${run.text(events.kind[row])} <${Pod} run=${run} pod=${events.pod[row]} /> ${run.text(events.detail[row])}`)}`;
+    ${part("pod", "pods", pods, (pod) => html`<${Pod} run=${run} pod=${pod} /> ${run.text(run.pods.fate[pod])}`)}
+    ${part("node", "nodes", nodes, (node) => html`<${Node} run=${run} node=${node} />`)}
+    ${part("line of the story", "lines of the story", lines, (line) => html`<span class="when">${line.when}</span> <${Event} run=${run} place=${line.event}>${line.who} ${line.what}<//> <span class="why">${line.why}</span>`)}
+    ${part("event", "events", rows, (row) => html`<a href=${run.link("events", events.place[row])}>${seconds(events.time[row])}</a> ${run.actorName(events.actor[row])} ${run.text(events.kind[row])} <${Pod} run=${run} pod=${events.pod[row]} /> ${run.text(events.detail[row])}`)}`;
 }

@@ -109,11 +109,13 @@ function Memory({ run, unit }) {
   ]} />`;
 }
 
+// The most since the time before, so that no peak is missing.
 function at(points, times) {
   let place = 0;
   return times.map((time) => {
-    while (place + 1 < points.length && points[place + 1].time <= time) place += 1;
-    return points[place].time <= time ? points[place].share : 0;
+    let most = points[place].time <= time ? points[place].share : 0;
+    while (place + 1 < points.length && points[place + 1].time <= time) most = Math.max(most, points[++place].share);
+    return most;
   });
 }
 
@@ -123,7 +125,7 @@ function Taken({ run, unit }) {
   const lines = sorts.map((what) => ({ what, data: steps(rowsOf(marks.what, (row) => run.text(marks.what[row]) === what).map((row) => [marks.time[row], 1]), run.end) }));
   const told = lines.map((one) => `${one.data.at(-1).value} ${TAKEN[one.what][0]}`).join(", ") || "none";
   const seen = (run.summary.seen ?? []).filter((one) => one.at >= 0 && one.at <= run.end);
-  return html`<${Curve} run=${run} unit=${unit} title="Evictions" told=${seen.length ? html`${told}; <span class="mark">▲</span> the cluster warned` : told} empty=${!lines.length} y=${whole(Math.max(...lines.map((one) => one.data.at(-1).value), 1))} marks=${(at) => [
+  return html`<${Curve} run=${run} unit=${unit} title=${sorts.includes("preempted") ? "Evictions and preemptions" : "Evictions"} told=${seen.length ? html`${told}; <span class="mark">▲</span> the cluster warned` : told} empty=${!lines.length} y=${whole(Math.max(...lines.map((one) => one.data.at(-1).value), 1) * (seen.length ? 1.25 : 1))} marks=${(at) => [
     ...lines.flatMap((one) => area(at, one.data, TAKEN[one.what][1])),
     ...lines.map((one) => Plot.text([one.data.at(-1)], { x: (last) => at(last.time), y: "value", text: () => TAKEN[one.what][0], textAnchor: "end", dx: -3, dy: -7, fill: TAKEN[one.what][1], stroke: "var(--ground)", strokeWidth: 3, fontWeight: 600 })),
     Plot.dot(seen, { x: (one) => at(one.at), frameAnchor: "top", dy: -7, symbol: "triangle", r: 4, fill: "var(--held)", title: (one) => `the cluster said: ${one.text}` }),
