@@ -66,8 +66,9 @@ def of_share(found: int, trials: int, confidence: float = 0.95) -> Interval:
     return Interval(found / trials, float(wilson.low), float(wilson.high), confidence, trials)
 
 
-def _ratio(above: Values, below: Values, axis: int = -1) -> Any:
-    return np.mean(above, axis=axis) / np.mean(below, axis=axis)
+def _ratio(above: Values, below: Values, axis: int = -1) -> NDArray[np.float64]:
+    ratio: NDArray[np.float64] = np.mean(above, axis=axis) / np.mean(below, axis=axis)
+    return ratio
 
 
 def _bootstrapped(samples: tuple[Values, ...], statistic: Callable[..., Any], confidence: float) -> Interval:
