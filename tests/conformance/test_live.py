@@ -11,14 +11,17 @@ import httpx
 import pytest
 
 from kemu.doors.cli import main
+from kemu.emulated.client import clients
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.real import executables
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.errors import KemuError
-from kemu.lab.conformance.live import drawn_extenders, drawn_pods, makers, reports, scheduler_logs, verdicts
+from kemu.lab.conformance.live import drawn_extenders, drawn_pods, makers, reports, scheduler_logs, shadows, verdicts
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import extender_pb2
 from kemu.runtime.env import Env
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import sim
 
 LOG = """\
 I1123 02:44:01.000001   77 eventhandlers.go:63] "Add event for node" node="n1"
@@ -100,6 +103,56 @@ def test_a_member_is_judged_by_its_node_its_scores_and_what_fails() -> None:
     assert _member(waits, **_answer("a", a=3), fails="m").kind == verdicts.ALIKE
     assert _member(waits, **_answer("a", a=2), fails="m").kind == verdicts.DIFFERENT
     assert verdicts.of_group("dev/g", ("True", "Scheduled", ""), ("False", "Unschedulable", "m")).differences
+
+
+@pytest.mark.parametrize(("is_assumed", "order", "victim"), [(True, "abc", "b"), (False, "bac", "a")])
+def test_members_that_are_assumed_together_change_places_when_they_are_bound(
+    is_assumed: bool, order: str, victim: str
+) -> None:
+    """The real scheduler has a list ``a b c`` before the first binding, and puts each pod last whose update comes; of
+    equal victims it takes the last one."""
+
+    async def decide(runtime: SimRuntime) -> tuple[str, list[str]]:
+        env = runtime.env("live")
+        shadow = shadows.Shadow(env, clients.Client(env), drawn_pods.PROFILES)
+        node = core_v1_pb2.Node(metadata={"name": "n"})
+        for resource, amount in (("cpu", "9"), ("memory", "9Gi"), ("pods", "3")):
+            node.status.allocatable[resource].string = amount
+        shadow.engine.node_feed.on_add(node)
+        feed, members = shadow.engine.pod_feed, [_waiting(name, 0) for name in "abc"]
+        for pod in members:
+            pod.spec.schedulingGroup.podGroupName = "g"
+            feed.on_add(pod)
+        if is_assumed:
+            shadow.assume({f"dev/{pod.metadata.name}": "n" for pod in members})
+        bound = [_changed(pod, node="n") for pod in members]
+        for old, new in zip(members, bound, strict=True):
+            feed.on_update(old, new)
+        for old, start in zip(bound, (5, 5, 1), strict=True):
+            feed.on_update(old, _changed(old, start=start))
+        shadow.decide(_waiting("big", 9), shadow.answers)
+        victims = shadow.answers["dev/big"]["preemption"]["candidates"]["n"]["victims"]
+        places = [pod.name for pod in shadow.engine.cluster.nodes["n"].pods.values()]
+        return "".join(places), victims
+
+    assert sim(decide) == (order, [victim])
+
+
+def _waiting(name: str, priority: int) -> core_v1_pb2.Pod:
+    pod = core_v1_pb2.Pod(metadata={"name": name, "namespace": "dev", "uid": name})
+    pod.spec.schedulerName, pod.spec.priority = drawn_pods.PROFILES[0]["schedulerName"], priority
+    pod.spec.containers.add(name="c", image="x")
+    return pod
+
+
+def _changed(pod: core_v1_pb2.Pod, *, node: str = "", start: int = 0) -> core_v1_pb2.Pod:
+    changed = core_v1_pb2.Pod()
+    changed.CopyFrom(pod)
+    if node:
+        changed.spec.nodeName = node
+    if start:
+        changed.status.startTime.seconds = start
+    return changed
 
 
 async def test_both_schedulers_get_one_answer_from_an_extender() -> None:

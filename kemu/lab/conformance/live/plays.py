@@ -315,9 +315,11 @@ class Play:
         else:
             for verdict in await self._group_verdicts(name):
                 report.add(verdict)
+        is_bound = all(real.first[key].outcome == scheduler_logs.BOUND for key in keys if key in real.first)
+        if is_bound and have_decided() and shadow.is_paused():
+            shadow.assume({key: real.first[key].node for key in real.group_cycles[name].members})
         shadow.awaited = ""
         shadow.resume()
-        is_bound = all(real.first[key].outcome == scheduler_logs.BOUND for key in keys if key in real.first)
         for key in keys:
             attempt = real.first.get(key)
             if is_bound and attempt is not None:

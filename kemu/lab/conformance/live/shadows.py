@@ -172,6 +172,16 @@ class Shadow(Waiters):
             answers.append({**told, "fails": message, "chosenNode": chosen, "preemptsOn": preempts})
         return answers, condition_of(result)
 
+    def assume(self, nodes: Mapping[str, str]) -> None:
+        """Count the members of a group on their nodes, in this order, before the watch shows the first one bound.
+
+        As the real scheduler does: each binding then takes a pod from its place and puts it last, so the order of the
+        pods on a node, by which equal victims are told apart, is not the order of the bindings.
+        """
+        pods = {meta.namespaced_name(one.info.pod): one.info for one in self.engine.queue.pods.values()}
+        for key, node in nodes.items():
+            self.engine.cluster.assume(pods[key], node)
+
     # What the watches show --------------------------------------------------------------------------------------------
 
     def pause(self) -> None:
