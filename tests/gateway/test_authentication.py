@@ -222,11 +222,30 @@ def test_a_token_file_is_kube_apiservers(tmp_path: Path) -> None:
 # Impersonation --------------------------------------------------------------------------------------------------------
 
 
-async def impersonate(allowed: set[str], *headers: tuple[str, str]) -> User:
-    async def allows(user: User, right: Right) -> bool:
-        return f"{right.resource}/{right.name}" in allowed
+LIST = Right("list", "", "pods", "default")
+NODE_NAME = "authentication.kubernetes.io/node-name"
+AGENT = User("system:serviceaccount:default:agent", ("a",), "", ((NODE_NAME, ("n1",)),))
+NODES = ("system:nodes", identities.AUTHENTICATED)
 
-    return await impersonations.impersonated(ALICE, headers, allows)
+
+def legacy(*rights: str) -> set[str]:
+    return {f"impersonate {right}" for right in rights}
+
+
+async def impersonate(
+    allowed: set[str],
+    *headers: tuple[str, str],
+    user: User = ALICE,
+    asked: Right = LIST,
+    last: dict[str, impersonations.Mode] | None = None,
+) -> User:
+    """``allowed``: verbs and resources with names."""
+
+    async def check(who: User, right: Right) -> errors.Forbidden | None:
+        part = f"/{right.subresource}" if right.subresource else ""
+        return None if f"{right.verb} {right.resource}{part}/{right.name}" in allowed else right.forbidden(who)
+
+    return await impersonations.impersonated(user, headers, asked, check, {} if last is None else last)
 
 
 async def test_a_request_without_the_header_is_made_as_its_user() -> None:
@@ -234,30 +253,132 @@ async def test_a_request_without_the_header_is_made_as_its_user() -> None:
 
 
 async def test_whoever_may_acts_as_another_user() -> None:
-    found = await impersonate({"users/bob", "groups/qa"}, ("impersonate-user", "bob"), ("impersonate-group", "qa"))
+    rights = legacy("users/bob", "groups/qa")
+    found = await impersonate(rights, ("impersonate-user", "bob"), ("impersonate-group", "qa"))
     assert found == User("bob", ("qa", identities.AUTHENTICATED))
-    account = "system:serviceaccount:ns:robot"
-    found = await impersonate({"serviceaccounts/robot"}, ("impersonate-user", account))
     stated = ("impersonate-user", "bob"), ("impersonate-uid", "7"), ("impersonate-extra-a%2fb", "x")
-    found = await impersonate({"users/bob", "uids/7", "userextras/x"}, *stated)
+    found = await impersonate(legacy("users/bob", "uids/7", "userextras/a/b/x"), *stated)
     assert found == User("bob", (identities.AUTHENTICATED,), "7", (("a/b", ("x",)),))
-    found = await impersonate({"serviceaccounts/robot"}, ("impersonate-user", account))
-    assert "system:serviceaccounts:ns" in found.groups
+    found = await impersonate(legacy("serviceaccounts/robot"), ("impersonate-user", "system:serviceaccount:ns:robot"))
+    assert found.groups == ("system:serviceaccounts", "system:serviceaccounts:ns", identities.AUTHENTICATED)
+    # A name that no service account can have is that of any user.
+    name = "system:serviceaccount:ns:robot:x"
+    assert (await impersonate(legacy(f"users/{name}"), ("impersonate-user", name))).groups == NODES[1:]
+    rights, group = (
+        legacy("users/bob", "groups/system:unauthenticated"),
+        ("impersonate-group", "system:unauthenticated"),
+    )
+    assert (await impersonate(rights, ("impersonate-user", "bob"), group)).groups == ("system:unauthenticated",)
 
 
-async def test_a_node_without_its_group_is_no_node() -> None:
-    found = await impersonate({"users/system:node:n1"}, ("impersonate-user", "system:node:n1"))
+async def test_a_node_without_its_group_is_no_node_for_who_has_the_verb_impersonate_alone() -> None:
+    found = await impersonate(legacy("users/system:node:n1"), ("impersonate-user", "system:node:n1"))
     assert found.node == ""
 
 
-async def test_whoever_may_not_is_refused() -> None:
-    with pytest.raises(errors.Forbidden, match='User "alice" cannot impersonate resource "users"'):
-        await impersonate(set(), ("impersonate-user", "bob"))
-    with pytest.raises(errors.Forbidden, match='resource "groups"'):
-        await impersonate({"users/bob"}, ("impersonate-user", "bob"), ("impersonate-group", "system:masters"))
-    with pytest.raises(errors.Forbidden, match='resource "userextras/a/b" in API group'):
-        await impersonate({"users/bob"}, ("impersonate-user", "bob"), ("impersonate-extra-a%2Fb", "x"))
-    with pytest.raises(errors.Forbidden, match='resource "uids"'):
-        await impersonate({"users/bob"}, ("impersonate-user", "bob"), ("impersonate-uid", "7"))
-    with pytest.raises(errors.BadRequest):
+async def test_whoever_may_not_is_refused_in_the_words_of_the_first_mode() -> None:
+    bob, last = ("impersonate-user", "bob"), {}  # type: ignore[var-annotated]
+    with pytest.raises(errors.Forbidden) as refused:
+        await impersonate(set(), bob)
+    assert str(refused.value) == (
+        'pods is forbidden: User "alice" cannot impersonate-on:user-info:list resource "pods" in API group "" in the '
+        'namespace "default"'
+    )
+    with pytest.raises(errors.Forbidden) as refused:
+        await impersonate({"impersonate-on:user-info:list pods/"}, bob)
+    assert str(refused.value) == (
+        'users.authentication.k8s.io "bob" is forbidden: User "alice" cannot impersonate:user-info resource "users" in '
+        'API group "authentication.k8s.io" at the cluster scope'
+    )
+    with pytest.raises(errors.Forbidden, match='User "alice" cannot impersonate-on:user-info:get path "/metrics"'):
+        await impersonate(set(), bob, asked=Right("get", path="/metrics"))
+    # Who has acted by the verb impersonate hears of that.
+    await impersonate(legacy("users/bob"), bob, last=last)
+    with pytest.raises(errors.Forbidden) as refused:
+        await impersonate(set(), bob, last=last)
+    assert str(refused.value) == (
+        'users "bob" is forbidden: User "alice" cannot impersonate resource "users" in API group "" at the cluster '
+        "scope"
+    )
+    for header, text in (
+        (("impersonate-group", "system:masters"), 'resource "groups"'),
+        (("impersonate-extra-a%2Fb", "x"), 'resource "userextras/a/b" in API group "authentication.k8s.io"'),
+        (("impersonate-uid", "7"), 'resource "uids"'),
+    ):
+        with pytest.raises(errors.Forbidden, match=text):
+            await impersonate(legacy("users/bob"), bob, header, last=last)
+    with pytest.raises(errors.BadRequest) as bad:
         await impersonate(set(), ("impersonate-group", "system:masters"))
+    assert str(bad.value) == (
+        'requested &user.DefaultInfo{Name:"", UID:"", Groups:[]string{"system:masters"}, '
+        "Extra:map[string][]string(nil)} without impersonating a user name"
+    )
+
+
+@pytest.mark.parametrize(
+    ("user", "name", "mode", "right", "groups"),
+    [
+        (ALICE, "bob", "user-info", "users/bob", (identities.AUTHENTICATED,)),
+        (ALICE, "system:serviceaccount:ns:robot", "serviceaccount", "serviceaccounts/robot",
+         ("system:serviceaccounts", "system:serviceaccounts:ns", identities.AUTHENTICATED)),
+        (ALICE, "system:node:n1", "arbitrary-node", "nodes/n1", NODES),
+        (AGENT, "system:node:n1", "associated-node", "nodes/*", NODES),
+        (AGENT, "system:node:n2", "arbitrary-node", "nodes/n2", NODES),
+    ],
+)  # fmt: skip
+async def test_each_mode_takes_the_right_to_be_that_user_and_to_do_what_is_asked(
+    user: User, name: str, mode: str, right: str, groups: tuple[str, ...]
+) -> None:
+    rights = {f"impersonate:{mode} {right}", f"impersonate-on:{mode}:list pods/"}
+    header = "impersonate-user", name
+    assert await impersonate(rights, header, user=user) == User(name, groups)
+    for one in rights:
+        with pytest.raises(errors.Forbidden):
+            await impersonate(rights - {one}, header, user=user)
+    with pytest.raises(errors.Forbidden, match=f"impersonate-on:{mode}:delete"):
+        await impersonate(rights, header, user=user, asked=LIST._replace(verb="delete"))
+    if mode != "user-info":
+        with pytest.raises(errors.Forbidden):  # all but the name is the API server's word
+            await impersonate(
+                rights | {f"impersonate:{mode} groups/qa"}, header, ("impersonate-group", "qa"), user=user
+            )
+
+
+async def test_an_agent_is_no_other_node_by_the_right_to_its_own() -> None:
+    rights = {"impersonate:associated-node nodes/*", "impersonate-on:associated-node:list pods/"}
+    with pytest.raises(errors.Forbidden, match="impersonate-on:arbitrary-node:list"):
+        await impersonate(rights, ("impersonate-user", "system:node:n2"), user=AGENT)
+
+
+@pytest.mark.parametrize(
+    ("rights", "headers", "problem"),
+    [
+        (
+            ["groups/system:masters"],
+            [("impersonate-group", "system:masters")],
+            "the system:masters group is not allowed",
+        ),
+        (["groups/"], [("impersonate-group", "")], "impersonating the empty string group is not allowed"),
+        (["userextras/a/x"], [("impersonate-extra-a", "x")], "must be a domain-prefixed path"),
+        (
+            ["userextras/a/B/x"],
+            [("impersonate-extra-a%2f%42", "x")],
+            'a non-lowercase key in extra is not allowed: "a/B"',
+        ),
+        (["groups/*"], [("impersonate-group", one) for one in "abcd"], ""),
+        (["groups/*"], [("impersonate-group", one) for one in "abc"], 'cannot impersonate:user-info resource "groups"'),
+        (["userextras/*/*"], [("impersonate-extra-a%2fb", one) for one in "abcd"], ""),
+        (["userextras/a/b/c"], [("impersonate-extra-a%2fb", "c")], ""),
+    ],
+)
+async def test_some_groups_and_keys_are_nobodys_to_have(
+    rights: list[str], headers: list[tuple[str, str]], problem: str
+) -> None:
+    may = {"impersonate-on:user-info:list pods/", "impersonate:user-info users/bob"}
+    may |= {f"impersonate:user-info {one}" for one in rights}
+    request = impersonate(may, ("impersonate-user", "bob"), *headers)
+    if problem:
+        with pytest.raises(errors.Forbidden, match=problem):
+            await request
+    else:
+        assert (await request).name == "bob"

@@ -13,6 +13,7 @@ from kemu.emulated.gateway.authentication.service_accounts import Tokens
 from kemu.emulated.gateway.requests import envelopes
 from kemu.emulated.gateway.settings import Settings
 from kemu.emulated.objects import identities
+from kemu.emulated.objects.identities import User
 from kemu.messages.k8s import authorization_v1_pb2, core_v1_pb2
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster, pod
@@ -227,6 +228,96 @@ def test_policies_know_the_node_of_a_token() -> None:
     gateway_cluster.run(
         main,
         settings=Settings(authenticator=Authenticator({"a": admin}, accounts=tokens, now_s=time.time), accounts=tokens),
+    )
+
+
+def test_a_kubelet_gets_tokens_for_its_pods_and_for_audiences_that_their_volumes_ask_for() -> None:
+    """``TestNodeRestrictionServiceAccountAudience`` of ``test/integration/auth``."""
+    tokens, core, storage = Tokens(), "/api/v1/namespaces/default", "/apis/storage.k8s.io/v1"
+    rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
+    users = {
+        "a": identities.ADMINISTRATOR,
+        "n1": User("system:node:n1", (identities.NODES, identities.AUTHENTICATED)),
+    }
+    unknown = 'audience "{}" not found in pod spec volume, system:node:n1 is not authorized to request tokens for this'
+    projected = {"projected": {"sources": [{"serviceAccountToken": {"audience": "vault", "path": "t"}}]}}
+
+    async def main(cluster: Cluster) -> None:
+        boss = cluster.connection(2, headers={"authorization": "Bearer a"})
+        kubelet = cluster.connection(3, headers={"authorization": "Bearer n1"})
+
+        async def make(path: str, body: Any) -> Any:
+            answer = await boss.post(path, json=body)
+            assert answer.status_code == 201, answer.text
+            return answer.json()
+
+        async def with_volume(name: str, volume: Any, node_name: str = "n1", account: str = "robot") -> dict[str, str]:
+            volumes = [{"name": "v", **volume}]
+            body = pod(name, nodeName=node_name, serviceAccountName=account, volumes=volumes)
+            made = await make(f"{core}/pods", body)
+            return {"kind": "Pod", "apiVersion": "v1", "name": name, "uid": made["metadata"]["uid"]}
+
+        async def refusal(ref: Any, *audiences: str, account: str = "robot") -> str:
+            """Empty: the kubelet gets it."""
+            spec = {"audiences": audiences, "boundObjectRef": ref}
+            answer = await kubelet.post(f"{core}/serviceaccounts/{account}/token", json={"spec": spec})
+            assert answer.status_code in (201, 403), answer.text
+            return "" if answer.status_code == 201 else answer.json()["message"]
+
+        for name in ("n1", "n2"):
+            await make("/api/v1/nodes", node(name))
+        for name in ("robot", "other"):
+            await make(f"{core}/serviceaccounts", {"metadata": {"name": name}})
+        driver = {"metadata": {"name": "disk.example.com"}, "spec": {"tokenRequests": [{"audience": "disk"}]}}
+        await make(f"{storage}/csidrivers", driver)
+        claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "volumeName": "made"}
+        await make(f"{core}/persistentvolumeclaims", {"metadata": {"name": "data"}, "spec": claim})
+        volume = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "storageClassName": "x"}
+        volume["csi"] = {"driver": "disk.example.com", "volumeHandle": "h"}
+        await make("/api/v1/persistentvolumes", {"metadata": {"name": "made"}, "spec": volume})
+        own = await with_volume("own", projected)
+        others = await with_volume("others", projected, "n2")
+
+        assert await refusal(own, "vault") == ""
+        assert await refusal(await with_volume("inline", {"csi": {"driver": "disk.example.com"}}), "disk") == ""
+        bound = await with_volume("bound", {"persistentVolumeClaim": {"claimName": "data"}})
+        assert await refusal(bound, "disk") == ""
+        assert unknown.format("vault") in await refusal(bound, "vault")
+        await make(f"{storage}/csidrivers", {**driver, "metadata": {"name": "disk.csi.azure.com"}})
+        volume["azureDisk"] = {"diskName": "d", "diskURI": "u"}  # of the tree, which a driver has taken over
+        del volume["csi"]
+        await make("/api/v1/persistentvolumes", {"metadata": {"name": "old"}, "spec": volume})
+        claim["volumeName"] = "old"
+        await make(f"{core}/persistentvolumeclaims", {"metadata": {"name": "old"}, "spec": claim})
+        migrated = await with_volume("migrated", {"persistentVolumeClaim": {"claimName": "old"}})
+        assert await refusal(migrated, "disk") == ""
+        lost = await with_volume("lost", {"persistentVolumeClaim": {"claimName": "gone"}})
+        why = 'error validating audience "disk": persistentvolumeclaim "gone" not found'
+        assert await refusal(lost, "disk") == f'serviceaccounts "robot" is forbidden: {why}'
+        stray = await with_volume("stray", {"csi": {"driver": "no.example.com"}})
+        why = 'error validating audience "disk": csidriver.storage.k8s.io "no.example.com" not found'
+        assert await refusal(stray, "disk") == f'serviceaccounts "robot" is forbidden: {why}'
+
+        assert "node may only request 0 or 1 audiences" in await refusal(own, "vault", "disk")
+        assert "not bound to a pod" in await refusal({**own, "kind": "Node", "name": "n1"}, "vault")
+        assert "without a uid" in await refusal({**own, "uid": ""}, "vault")
+        assert "does not match the UID in record" in await refusal({**own, "uid": "7"}, "vault")
+        assert "scheduled on a different node" in await refusal(others, "vault")
+        assert "no relationship found" in await refusal(own, "vault", account="other")
+
+        assert unknown.format("registry") in await refusal(own, "registry")
+        rule = {"apiGroups": [""], "resources": ["registry"], "resourceNames": ["robot"]}
+        rule["verbs"] = ["request-serviceaccounts-token-audience"]
+        await make(f"{rbac}/roles", {"metadata": {"name": "pull"}, "rules": [rule]})
+        subject = {"kind": "User", "name": "system:node:n1", "apiGroup": "rbac.authorization.k8s.io"}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "pull"}
+        await make(f"{rbac}/rolebindings", {"metadata": {"name": "p"}, "subjects": [subject], "roleRef": role})
+        assert await refusal(own, "registry") == ""
+        assert unknown.format("mirror") in await refusal(own, "mirror")
+
+    gateway_cluster.run(
+        main,
+        settings=Settings(authenticator=Authenticator(users, accounts=tokens, now_s=time.time), accounts=tokens),
     )
 
 

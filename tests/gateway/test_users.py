@@ -95,10 +95,45 @@ def test_only_who_may_impersonate_does() -> None:
         as_admin = {"Impersonate-User": "kubernetes-admin", "Impersonate-Group": "system:masters"}
         answer = await ask(cluster, "nobody-special", "GET", "/api/v1/pods", **as_admin)
         assert answer.status_code == 403
-        assert 'User "carol" cannot impersonate resource "users"' in answer.json()["message"]
+        asks = 'User "carol" cannot impersonate-on:user-info:list resource "pods" in API group "" at the cluster scope'
+        assert answer.json()["message"] == f"pods is forbidden: {asks}"
         as_carol = {"Impersonate-User": "carol"}
         answer = await ask(cluster, "admin", "GET", "/api/v1/pods", **as_carol)
         assert 'User "carol" cannot list resource "pods"' in answer.json()["message"]
+
+    run(main, settings=SETTINGS)
+
+
+def test_who_may_act_as_another_in_one_thing_may_nothing_else() -> None:
+    rbac = "/apis/rbac.authorization.k8s.io/v1"
+    be = {"apiGroups": ["authentication.k8s.io"], "resources": ["users", "nodes"], "resourceNames": ["dave", "n1"]}
+    be["verbs"] = ["impersonate:user-info", "impersonate:arbitrary-node"]
+    do = {"apiGroups": [""], "resources": ["pods", "nodes"]}
+    do["verbs"] = ["impersonate-on:user-info:list", "impersonate-on:arbitrary-node:get"]
+
+    async def main(cluster: Cluster) -> None:
+        await prepare(cluster)
+
+        async def bind(name: str, rules: list[Any], user: str) -> None:
+            role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+            subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
+            made = {"metadata": {"name": name}, "rules": rules}
+            assert (await ask(cluster, "admin", "POST", f"{rbac}/clusterroles", made)).status_code == 201
+            made = {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
+            assert (await ask(cluster, "admin", "POST", f"{rbac}/clusterrolebindings", made)).status_code == 201
+
+        await bind("act", [be, do], "carol")
+        await bind("see", [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "delete"]}], "dave")
+        for expected, name, method, path in (
+            (200, "dave", "GET", "/api/v1/pods"),
+            (403, "dave", "DELETE", "/api/v1/namespaces/default/pods/a"),
+            (403, "dave", "GET", "/api/v1/nodes"),
+            (403, "erin", "GET", "/api/v1/pods"),
+            (200, "system:node:n1", "GET", "/api/v1/nodes/n1"),
+            (403, "system:node:n1", "DELETE", "/api/v1/nodes/n1"),
+        ):
+            answer = await ask(cluster, "nobody-special", method, path, **{"Impersonate-User": name})
+            assert answer.status_code == expected, (name, method, path, answer.text)
 
     run(main, settings=SETTINGS)
 

@@ -143,12 +143,16 @@ class Requests:
             raise found from error
 
     async def admit(self, by: str, request: api_pb2.AdmitRequest) -> api_pb2.AdmitResponse:
-        """Ask admission from outside about what stores nothing. Raises :class:`kemu.errors.ApiError`."""
-        external = self._admission.external
+        """Ask admission about what stores nothing. Raises :class:`kemu.errors.ApiError`."""
+        external, restriction = self._admission.external, self._admission.node_restriction
+        plain = json.loads(request.object)
+        user = self.authorizer.user(by)
+        if user.node and restriction is not None and request.subresource == "token" and not request.validates:
+            where = request.namespace, request.name
+            restriction.give_token(user.name, plain["spec"], *where, lambda asked: self.authorizer.allows(by, asked)[0])
         response = api_pb2.AdmitResponse()
         if external is None or not any(external.sources):
             return response
-        plain = json.loads(request.object)
         obj, _ = convert.partial_json(CustomObject, plain)
         subject = plain["apiVersion"], plain["kind"]
         row = resources.BY_PLURAL.get(request.resource) or resources.Resource(

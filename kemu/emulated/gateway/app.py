@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 import time
@@ -15,6 +16,7 @@ from kemu.emulated.gateway.answers.representations import Representations
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.asgi import Receive, Scope, Send
 from kemu.emulated.gateway.authentication import impersonations
+from kemu.emulated.gateway.authentication.impersonations import Right
 from kemu.emulated.gateway.backends import Backend, Backends, Refused
 from kemu.emulated.gateway.http2 import exchanges
 from kemu.emulated.gateway.limits import connections, lanes
@@ -37,7 +39,7 @@ from kemu.emulated.gateway.verbs import (
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.sessions.requests import Sessions
 from kemu.emulated.gateway.verbs.subresources import Handler
-from kemu.emulated.objects import events, identities
+from kemu.emulated.objects import events, identities, selectors
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.kinds import components
 from kemu.emulated.objects.resources import Resource
@@ -139,13 +141,16 @@ class Gateway:
         backend = self._backends.of(request.peer, number)
         user = await self._settings.authenticator.authenticate(request.headers, certificate)
         asked.is_anonymous = user.name == identities.ANONYMOUS.name
-        request.user = await impersonations.impersonated(user, request.impersonation(), backend.allows)
+        if headers := request.impersonation():
+            asks = headers, _right(request), backend.check, backend.last_modes
+            user = await impersonations.impersonated(user, *asks)
+        request.user = user
         asked.flow = await self._flows.headers(request, backend)
         path = info.parts
         if request.path.rstrip("/") == "/version":
             return discoveries.version()
         if path is None:
-            await backend.require_path(request.user, info.verb, request.path)
+            await backend.require(request.user, _right(request))
             if request.path == "/metrics":
                 return self._metrics.response(self._streams.count(), self._flows.seats, self._settings.measured)
             if request.path == statuses.PATH:
@@ -279,6 +284,19 @@ def _scope(path: Path, method: str) -> str:
     if path.name or method == "POST":
         return "resource"
     return "namespace" if path.namespace else "cluster"
+
+
+def _right(request: Request) -> Right:
+    """What it takes to make a request (``GetAuthorizerAttributes``)."""
+    verb, path = request.info.verb, request.info.parts
+    if path is None:
+        return Right(verb, path=request.path)
+    name = path.name
+    if not name and verb in ("list", "watch", "deletecollection"):
+        with contextlib.suppress(selectors.SelectorError):
+            parsed = selectors.parse_fields(request.query.text("fieldSelector"), path.resource)
+            name = dict(parsed.equals).get("metadata.name", "")
+    return Right(verb, path.group, path.resource, path.namespace, name, path.subresource)
 
 
 def _part(path: Path) -> str:

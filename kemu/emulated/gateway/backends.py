@@ -18,7 +18,7 @@ import grpc.aio
 from google.protobuf.message import Message
 from google.rpc import status_pb2
 
-from kemu.emulated.gateway.authentication.impersonations import Right
+from kemu.emulated.gateway.authentication.impersonations import Mode, Right
 from kemu.emulated.objects import identities, statuses
 from kemu.emulated.objects.identities import User
 from kemu.errors import ApiError, Forbidden, NotFound, ServerTimeout, ServiceUnavailable
@@ -48,11 +48,13 @@ class Refused(Exception):
 class Backend:
     """One API server."""
 
-    __slots__ = ("name", "stub")
+    __slots__ = ("last_modes", "name", "stub")
 
     def __init__(self, name: str, channel: Channel) -> None:
         self.name = name
         self.stub: Any = api_pb2_grpc.ApiStub(channel)  # type: ignore[no-untyped-call]
+        self.last_modes: dict[str, Mode] = {}
+        """How users have last acted as others there."""
 
     async def call(self, method: str, request: Message, user: User, timeout_s: float = PATIENCE_S) -> Any:
         """A unary call. Raises :class:`Refused`, and ServerTimeout after ``timeout_s``, in real time."""
@@ -66,13 +68,22 @@ class Backend:
         except grpc.aio.AioRpcError as error:
             raise Refused(status_of(error, self.name), warnings_of(error)) from None
 
-    async def allows(self, user: User, right: Right) -> bool:
-        """Whether a user may impersonate another one. Raises :class:`Refused`."""
+    async def check(self, user: User, right: Right) -> Forbidden | None:
+        """Why a user may not do something; None: the user may. Raises :class:`Refused`."""
         request = api_pb2.ReviewRequest(user=user.name, groups=user.groups)
-        asked = request.resource
-        asked.verb, asked.group, asked.resource = "impersonate", right.group, right.resource
-        asked.subresource, asked.namespace, asked.name = right.subresource, right.namespace, right.name
-        return bool((await self.call("Review", request, identities.ADMINISTRATOR)).allowed)
+        if right.path:
+            request.non_resource.verb, request.non_resource.path = right.verb, right.path
+        else:
+            asked = request.resource
+            asked.verb, asked.group, asked.resource = right.verb, right.group, right.resource
+            asked.subresource, asked.namespace, asked.name = right.subresource, right.namespace, right.name
+        found = await self.call("Review", request, identities.ADMINISTRATOR)
+        return None if found.allowed else right.forbidden(user, found.reason)
+
+    async def require(self, user: User, right: Right) -> None:
+        """Raises Forbidden, or :class:`Refused`."""
+        if refused := await self.check(user, right):
+            raise refused
 
     async def failure(self) -> str:
         """Why it does not answer; empty: it does."""
@@ -83,13 +94,6 @@ class Backend:
         except Refused as refused:
             return refused.status.message
         return ""
-
-    async def require_path(self, user: User, verb: str, path: str) -> None:
-        """A user asks for a URL that is no resource. Raises Forbidden, or :class:`Refused`."""
-        request = api_pb2.ReviewRequest(user=user.name, groups=user.groups)
-        request.non_resource.verb, request.non_resource.path = verb, path
-        if not (await self.call("Review", request, identities.ADMINISTRATOR)).allowed:
-            raise Forbidden(f'forbidden: User "{user.name}" cannot {verb} path "{path}"')
 
 
 class Backends:

@@ -127,6 +127,8 @@ class Chain:
             None if topology is None else topology.bind
         )
         """Changes bindings; None: there is nothing that would."""
+        self.node_restriction = next((one for one in plugins if isinstance(one, NodeRestriction)), None)
+        """Judges requests for tokens; None: it is off."""
         self.external: External | None = None
         """Set before the first request; None: nobody outside is asked."""
 

@@ -1,4 +1,5 @@
-"""NodeRestriction: a kubelet changes its own Node, the pods on it, its lease, and nothing else.
+"""NodeRestriction: a kubelet changes its own Node, the pods on it, its lease, and nothing else; it asks for tokens for
+its pods alone.
 
 Mirrors ``plugin/pkg/admission/noderestriction``. What the authorization mode Node allows for every kubelet alike (to
 write the status of pods, say) is narrowed here to its own objects. On by default, as kubeadm enables it.
@@ -6,17 +7,23 @@ write the status of pods, say) is narrowed here to its own objects. On by defaul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
 
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission.base import Plugin
 from kemu.emulated.apiserver.authorization import nodes as node_modes
+from kemu.emulated.apiserver.authorization.attributes import Attributes
 from kemu.emulated.apiserver.authorization.requesters import NODE, Requester
-from kemu.emulated.objects import meta, resources
+from kemu.emulated.objects import identities, meta, resources
 from kemu.emulated.objects.resources import Resource
-from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
+from kemu.emulated.objects.volumes import migration
+from kemu.errors import NotFound
+from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
+
+M = TypeVar("M", bound=KubernetesObject)
 
 PODS = resources.BY_PLURAL["pods"]
 NODES = resources.BY_PLURAL["nodes"]
@@ -24,7 +31,10 @@ CLAIMS = resources.BY_PLURAL["persistentvolumeclaims"]
 LEASES = resources.BY_PLURAL["leases"]
 CSI_NODES = resources.BY_PLURAL["csinodes"]
 SLICES = resources.BY_PLURAL["resourceslices"]
+ACCOUNTS = resources.BY_PLURAL["serviceaccounts"]
 
+REQUEST_AUDIENCE = "request-serviceaccounts-token-audience"
+"""The verb of a rule that lets kubelets ask for tokens for an audience, its resource, that no volume asks for."""
 MIRROR = "kubernetes.io/config.mirror"
 NODE_RESTRICTION = "node-restriction.kubernetes.io"
 
@@ -130,12 +140,69 @@ class NodeRestriction(Plugin[KubernetesObject]):
         if requester is not None and self._node_of_pod(namespace, name) != requester.node:
             _refuse(PODS, name, f"node {requester.node} can only evict pods with spec.nodeName set to itself")
 
+    def give_token(
+        self, user: str, asked: Mapping[str, Any], namespace: str, name: str, allows: Callable[[Attributes], bool]
+    ) -> None:
+        """A kubelet asks for a token of an account (``admitServiceAccount``).
+
+        ``user``: its name, ``asked``: the spec of the TokenRequest as JSON, ``allows``: whether it has another right.
+        """
+        node, ref = user.removeprefix(identities.NODE_PREFIX), asked.get("boundObjectRef") or {}
+        if (ref.get("apiVersion"), ref.get("kind")) != ("v1", "Pod") or not ref.get("name"):
+            _refuse(ACCOUNTS, name, "node requested token not bound to a pod")
+        uid = ref.get("uid")
+        if not uid:
+            _refuse(ACCOUNTS, name, "node requested token with a pod binding without a uid")
+        pod = self._get(core_v1_pb2.Pod, namespace, ref["name"])
+        if uid != pod.metadata.uid:
+            why = f"the UID in the bound object reference ({uid}) does not match the UID in record. The object might "
+            _refuse(ACCOUNTS, name, why + "have been deleted and then recreated")
+        if pod.spec.nodeName != node:
+            _refuse(ACCOUNTS, name, "node requested token bound to a pod scheduled on a different node")
+        audiences = asked.get("audiences") or [""]
+        if len(audiences) > 1:
+            _refuse(ACCOUNTS, name, "node may only request 0 or 1 audiences")
+        audience = audiences[0]
+        if problem := self._needs_audience(pod, audience):
+            _refuse(ACCOUNTS, name, f'error validating audience "{audience}": {problem}')
+        if problem is None and not allows(Attributes(REQUEST_AUDIENCE, "", audience, "", namespace, name, "")):
+            why = f'audience "{audience}" not found in pod spec volume, {user} is not authorized to request tokens'
+            _refuse(ACCOUNTS, name, f"{why} for this audience")
+
+    def _needs_audience(self, pod: core_v1_pb2.Pod, audience: str) -> str | None:
+        """Whether a volume of the pod, or the CSI driver of one, asks for tokens for an audience
+        (``podReferencesAudience``). Empty: one does; None: none does; else what could not be found."""
+        problems = []
+        for volume in pod.spec.volumes:
+            source: core_v1_pb2.VolumeSource | core_v1_pb2.PersistentVolumeSource = volume.volumeSource
+            tokens = [one.serviceAccountToken for one in volume.volumeSource.projected.sources]
+            if any(one.path and one.audience == audience for one in tokens):
+                return ""
+            try:
+                if claim := node_modes.claim_of(pod, volume):
+                    bound = self._get(core_v1_pb2.PersistentVolumeClaim, pod.metadata.namespace, claim)
+                    made = self._get(core_v1_pb2.PersistentVolume, "", bound.spec.volumeName)
+                    source = made.spec.persistentVolumeSource
+                plugin = migration.plugin_of(source)
+                driver = source.csi.driver if plugin is None else plugin.driver
+                asked = self._get(storage_v1_pb2.CSIDriver, "", driver).spec.tokenRequests if driver else ()
+                if any(one.audience == audience for one in asked):
+                    return ""
+            except NotFound as error:
+                # Listers, of which Kubernetes asks for them, name a kind in the singular.
+                problems.append(re.sub(r"s(?=[. ])", "", error.message, count=1))
+        return f"[{', '.join(problems)}]" if len(problems) > 1 else problems[0] if problems else None
+
     def _node_of_pod(self, namespace: str, name: str) -> str:
-        entry = self.cache.collections["pods"].entries.get(resources.key(PODS, namespace, name))
+        return str(self._get(core_v1_pb2.Pod, namespace, name).spec.nodeName)
+
+    def _get(self, message: type[M], namespace: str, name: str) -> M:
+        """Raises :class:`kemu.errors.NotFound`."""
+        resource = resources.BY_MESSAGE[message]
+        entry = self.cache.collections[resource.plural].entries.get(resources.key(resource, namespace, name))
         if entry is None:
-            raise errors.not_found(PODS, name)
-        pod: Any = PODS.message.FromString(entry.wire)
-        return str(pod.spec.nodeName)
+            raise errors.not_found(resource, name)
+        return message.FromString(entry.wire)
 
     def _create_pod(self, node: str, pod: core_v1_pb2.Pod) -> None:
         """``admitPodCreate``."""
@@ -155,10 +222,7 @@ class NodeRestriction(Plugin[KubernetesObject]):
             _refuse(PODS, name, f"{owned} a controller owner reference set to itself")
         if owners[0].blockOwnerDeletion:
             _refuse(PODS, name, f'node "{node}" must not set blockOwnerDeletion on an owner reference')
-        entry = self.cache.collections["nodes"].entries.get(resources.key(NODES, "", node))
-        if entry is None:
-            raise errors.not_found(NODES, node)
-        own: Any = NODES.message.FromString(entry.wire)
+        own = self._get(core_v1_pb2.Node, "", node)
         if owners[0].uid != own.metadata.uid:
             why = f"node {node} UID mismatch: expected {owners[0].uid} got {own.metadata.uid}"
             _refuse(PODS, name, why)

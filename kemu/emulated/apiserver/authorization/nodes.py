@@ -116,9 +116,13 @@ class NodeAuthorizer:
         return self._gets(node, asked)
 
     def _service_accounts(self, node: str, asked: Attributes) -> str | None:
-        if asked.verb == "get" and not asked.subresource:
-            return self._related(node, asked, self._is_named)
-        return "can only create tokens for individual service accounts"
+        """``authorizeServiceAccount``."""
+        if asked.verb != "get" or asked.subresource:
+            if asked.verb != "create" or not asked.name:
+                return "can only create tokens for individual service accounts"
+            if asked.subresource != "token":
+                return "can only create token subresource of serviceaccount"
+        return self._related(node, asked, self._is_named)
 
     def _resource_slices(self, node: str, asked: Attributes) -> str | None:
         """``authorizeResourceSlice``; that a new one is of the node, NodeRestriction says."""
@@ -189,15 +193,15 @@ _JUDGES = {
 }
 
 
+def claim_of(pod: core_v1_pb2.Pod, volume: core_v1_pb2.Volume) -> str:
+    """Name of the claim behind a volume; empty: there is none."""
+    if volume.volumeSource.HasField("ephemeral"):
+        return f"{pod.metadata.name}-{volume.name}"
+    return volume.volumeSource.persistentVolumeClaim.claimName
+
+
 def _claims_of(pod: core_v1_pb2.Pod) -> list[str]:
-    found = []
-    for volume in pod.spec.volumes:
-        source = volume.volumeSource
-        if source.HasField("ephemeral"):
-            found.append(f"{pod.metadata.name}-{volume.name}")
-        elif source.HasField("persistentVolumeClaim"):
-            found.append(source.persistentVolumeClaim.claimName)
-    return found
+    return [claim for volume in pod.spec.volumes if (claim := claim_of(pod, volume))]
 
 
 def _device_claims_of(pod: core_v1_pb2.Pod) -> list[str]:

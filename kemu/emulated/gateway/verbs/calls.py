@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from google.protobuf.message import Message
 
 from kemu.emulated.gateway.answers.representations import Representations
+from kemu.emulated.gateway.authentication.impersonations import Right
 from kemu.emulated.gateway.backends import PATIENCE_S, Backend
 from kemu.emulated.gateway.requests import other_forms
 from kemu.emulated.gateway.requests.messages import Request
@@ -16,7 +17,7 @@ from kemu.emulated.gateway.settings import Settings
 from kemu.emulated.objects import identities, resources, times
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
-from kemu.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound
+from kemu.errors import BadRequest, MethodNotAllowed, NotFound
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Clock
 
@@ -56,21 +57,9 @@ class Call(NamedTuple):
 
     async def require(self, verb: str, subresource: str = "") -> None:
         """What the gateway answers itself is for those who may have it. Raises Forbidden, and Refused."""
-        path, user = self.path, self.request.user
-        request = api_pb2.ReviewRequest(user=user.name, groups=user.groups)
-        asked = request.resource
-        asked.verb, asked.group, asked.resource, asked.subresource = verb, path.group, path.resource, subresource
-        asked.namespace, asked.name = path.namespace, path.name
-        found = await self.look("Review", request)
-        if found.allowed:
-            return
-        qualified = f"{path.resource}.{path.group}" if path.group else path.resource
-        what = f'{qualified} "{path.name}"' if path.name else qualified
-        combined = f"{path.resource}/{subresource}" if subresource else path.resource
-        where = f'in the namespace "{path.namespace}"' if path.namespace else "at the cluster scope"
-        text = f'User "{user.name}" cannot {verb} resource "{combined}" in API group "{path.group}" {where}'
-        why = f": {found.reason}" if found.reason else ""
-        raise Forbidden(f"{what} is forbidden: {text}{why}", kind=path.resource, name=path.name)
+        path = self.path
+        right = Right(verb, path.group, path.resource, path.namespace, path.name, subresource)
+        await self.backend.require(self.request.user, right)
 
     def where(self) -> api_pb2.Resource:
         version = self.path.version if isinstance(self.row, CustomResource) else ""
