@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from kemu.lab.checks import registry
 from kemu.lab.checks.limits import Limits
 from kemu.lab.checks.results import Result
+from kemu.lab.checks.workloads import owners, shortages
 from kemu.messages.k8s import apps_v1_pb2, batch_v1_pb2, coordination_v1_pb2, core_v1_pb2, policy_v1_pb2
 from tests.checks.logs import Log
 
@@ -131,6 +133,75 @@ def test_a_stateful_set_goes_on_when_a_pod_is_ready() -> None:
         log.owned(11, "db-0", "StatefulSet", "db", ready=ready)
         log.ended(100)
         assert judged(log, LACK).holds is holds
+
+
+def _plainly(owner: owners.Owner) -> str:
+    """What a look at all pods says of the next one that a StatefulSet lacks."""
+    spec = owner.value.spec
+    there = {pod.name: pod for pod in owner.pods.values()}
+    for ordinal in range(spec.ordinals.start, spec.ordinals.start + spec.replicas):
+        pod = there.get(f"{owner.name}-{ordinal}")
+        if pod is None:
+            return f"lacks the pod {ordinal}"
+        if spec.podManagementPolicy != "Parallel" and (not pod.ready or spec.minReadySeconds):
+            return ""
+    return ""
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_a_stateful_set_lacks_is_what_a_look_at_all_its_pods_says(seed: int) -> None:
+    random = Random(seed)
+    owner = owners.Owner("StatefulSet", "default/db", "db", stateful_set(5), 0, stateful_set(5))
+    ordinals = None
+    said = set()
+    for step in range(2000):
+        draw = random.random()
+        name = f"default/db-{random.randrange(12)}"
+        pod = next((pod for pod in owner.pods.values() if pod.name == name), None)
+        if draw < 0.05:
+            value = stateful_set(random.randrange(12))
+            value.spec.ordinals.start = random.choice((0, 0, 0, 2))
+            value.spec.podManagementPolicy = random.choice(("OrderedReady", "OrderedReady", "Parallel"))
+            value.spec.minReadySeconds = random.choice((0, 0, 0, 5))
+            owner.value = value
+        elif pod is None:
+            pod = owner.pods[f"uid-{step}"] = owners.Pod(f"uid-{step}", name, "db", step, ready=draw < 0.7)
+            if ordinals is not None:
+                ordinals.changed(pod, False)
+        else:
+            pod.ready = draw < 0.8
+            if draw > 0.9:
+                del owner.pods[pod.uid]
+            if ordinals is not None:
+                ordinals.changed(pod, draw > 0.9)
+        if step == 100:
+            ordinals = shortages._Ordinals(owner)
+        if ordinals is not None:
+            assert ordinals.missing() == _plainly(owner), step
+            said.add(ordinals.asked)
+    assert len(said) > 8
+
+
+def test_a_change_of_one_pod_of_a_big_stateful_set_is_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+    passes = shortages._Ordinals._passes
+
+    def counted(self: shortages._Ordinals, ordinal: int) -> bool:
+        nonlocal looks
+        looks += 1
+        return passes(self, ordinal)
+
+    monkeypatch.setattr(shortages._Ordinals, "_passes", counted)
+    log = Scene("controller/statefulset")
+    log.put(10, "statefulsets", "db", stateful_set(400))
+    for number in range(400):
+        log.owned(11, f"db-{number}", "StatefulSet", "db", ready=True)
+    for number in reversed(range(400)):
+        for ready in (False, True):
+            log.owned(12, f"db-{number}", "StatefulSet", "db", ready=ready)
+    log.ended(100)
+    assert judged(log, LACK).holds is True
+    assert 1200 <= looks <= 6 * 1200
 
 
 def test_a_job_runs_as_many_as_it_may() -> None:

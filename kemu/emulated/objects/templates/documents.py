@@ -5,6 +5,7 @@ Revisions are compared byte by byte (``getPatch``, ``EqualRevision``), and their
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +24,13 @@ _ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u202
 
 def patch(template: core_v1_pb2.PodTemplateSpec) -> bytes:
     """The bytes that a controller stores for a PodTemplateSpec."""
-    document = _struct(types.TEMPLATE, template)
+    return _patch(template.SerializeToString(deterministic=True))
+
+
+@functools.lru_cache(maxsize=256)
+def _patch(raw: bytes) -> bytes:
+    """Controllers ask at each look at a workload, and for each of its pods."""
+    document = _struct(types.TEMPLATE, core_v1_pb2.PodTemplateSpec.FromString(raw))
     document["$patch"] = "replace"
     return encoded({"spec": {"template": document}})
 

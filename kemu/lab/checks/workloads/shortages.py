@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from typing import Any, ClassVar
 
 from kemu.emulated.objects import selectors
@@ -54,6 +55,8 @@ class WorkloadsCreateWhatTheyLack(Punctual):
         self._workloads.tell_node.append(self._node_changed)
         self._refused: dict[tuple[str, str], None] = {}
         """Actors, and the namespaces in which they may not create pods."""
+        self._ordinals: dict[str, _Ordinals] = {}
+        """Of StatefulSets, by UID."""
         self._daemons: dict[str, Owner] = {}
         self._troubled: dict[str, None] = {}
         """Jobs of which a pod has failed or was deleted: they have their back-off."""
@@ -69,6 +72,7 @@ class WorkloadsCreateWhatTheyLack(Punctual):
             return
         if gone or owner.value.metadata.HasField("deletionTimestamp"):
             self._daemons.pop(owner.uid, None)
+            self._ordinals.pop(owner.uid, None)
             for key in self._overdue.open():
                 if key[0] == owner.uid:
                     self._overdue.drop(key)
@@ -94,6 +98,8 @@ class WorkloadsCreateWhatTheyLack(Punctual):
             if owner.kind == "Job" and (pod.failed or pod.deleting):
                 self._troubled[owner.uid] = None
                 self._overdue.drop((owner.uid, ""))
+            if owner.uid in self._ordinals:
+                self._ordinals[owner.uid].changed(pod, gone)
             if owner.uid not in self._troubled:
                 self._look(time_ns, owner)
 
@@ -113,16 +119,18 @@ class WorkloadsCreateWhatTheyLack(Punctual):
     def _look(self, time_ns: int, owner: Owner) -> None:
         if owner.value.metadata.HasField("deletionTimestamp"):
             return  # in the foreground: it waits for its pods, whose end is no shortage
-        make = {"StatefulSet": _next_ordinal, "Job": _job, "Deployment": self._deployment}.get(owner.kind, _replicas)
         if owner.kind == "StatefulSet":
+            ordinals = self._ordinals.get(owner.uid)
+            if ordinals is None:
+                ordinals = self._ordinals[owner.uid] = _Ordinals(owner)
             # Another ordinal is another task.
-            missing = make(owner)
-            for key in self._overdue.open():
-                if key[0] == owner.uid and key[1] != missing:
-                    self._overdue.end(key, time_ns)
+            asked, missing = ordinals.asked, ordinals.missing()
+            if asked != missing:
+                self._overdue.end((owner.uid, asked), time_ns)
             if missing:
                 self._set(time_ns, (owner.uid, missing), owner, missing)
         else:
+            make = {"Job": _job, "Deployment": self._deployment}.get(owner.kind, _replicas)
             self._set(time_ns, (owner.uid, ""), owner, make(owner))
 
     def _deployment(self, owner: Owner) -> str:
@@ -155,17 +163,57 @@ def _replicas(owner: Owner) -> str:
     return f"has {has} of {counted(wants, 'pod')}" if has < wants else ""
 
 
-def _next_ordinal(owner: Owner) -> str:
-    spec = owner.value.spec
-    there = {pod.name: pod for pod in owner.pods.values()}
-    ordered = spec.podManagementPolicy != "Parallel"
-    for ordinal in range(spec.ordinals.start, spec.ordinals.start + spec.replicas):
-        pod = there.get(f"{owner.name}-{ordinal}")
-        if pod is None:
-            return f"lacks the pod {ordinal}"
-        if ordered and (not pod.ready or spec.minReadySeconds):
-            return ""
-    return ""
+class _Ordinals:
+    """The first ordinal at which the controller of a StatefulSet stops, kept from change to change: looking at all
+    pods again at each of them would take most of the time of a run with a big set."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._there = {pod.name: pod for pod in owner.pods.values()}
+        self._rules: tuple[int, bool, bool] | None = None
+        self._next = 0
+        """No ordinal from here on has been looked at."""
+        self._stopped: list[int] = []
+        """A heap. All ordinals before ``_next`` that stop the controller are in it, and some that do so no more."""
+        self.asked = ""
+        """What was missing last."""
+
+    def changed(self, pod: Pod, gone: bool) -> None:
+        if not gone:
+            self._there[pod.name] = pod
+        elif self._there.get(pod.name) is pod:
+            del self._there[pod.name]
+        number = pod.name.rpartition("-")[2]
+        if self._rules is not None and number.isdigit():
+            ordinal = int(number)
+            if self._rules[0] <= ordinal < self._next and not self._passes(ordinal):
+                heapq.heappush(self._stopped, ordinal)
+
+    def missing(self) -> str:
+        """What is said of the pod that the controller has to create; empty: none, as yet."""
+        spec = self._owner.value.spec
+        first, rules = spec.ordinals.start, self._rules
+        self._rules = first, spec.podManagementPolicy != "Parallel", bool(spec.minReadySeconds)
+        if self._rules != rules:
+            self._next, self._stopped = first, []
+        end = first + spec.replicas
+        while self._stopped and self._passes(self._stopped[0]):
+            heapq.heappop(self._stopped)
+        while not self._stopped and self._next < end:
+            if not self._passes(self._next):
+                heapq.heappush(self._stopped, self._next)
+            self._next += 1
+        ordinal = self._stopped[0] if self._stopped else end
+        lacks = ordinal < end and f"{self._owner.name}-{ordinal}" not in self._there
+        self.asked = f"lacks the pod {ordinal}" if lacks else ""
+        return self.asked
+
+    def _passes(self, ordinal: int) -> bool:
+        """Whether the controller goes on to the next one."""
+        pod = self._there.get(f"{self._owner.name}-{ordinal}")
+        assert self._rules is not None
+        _first, ordered, waits = self._rules
+        return pod is not None and not (ordered and (waits or not pod.ready))
 
 
 def _job(owner: Owner) -> str:
