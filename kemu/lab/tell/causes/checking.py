@@ -71,7 +71,7 @@ def without(scenario: Scenario, root: Root) -> tuple[Scenario, str, str] | None:
         hooks = [one for one in servers.admission_hooks if one["name"] != name]
         differs, what = len(hooks) < len(servers.admission_hooks), root.name
         other = dataclasses.replace(scenario, api_servers=dataclasses.replace(servers, admission_hooks=hooks))
-    elif root.kind == CONFIGURATION:
+    elif root.kind == CONFIGURATION or root.name.startswith("registry "):
         what = root.name
         milder_one = gentler.gentler(scenario, root)
         if milder_one is not None:

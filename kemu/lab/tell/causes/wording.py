@@ -12,7 +12,7 @@ from kemu.lab.tell.causes.acts import CHANGED, CREATED, DELETED, MOST_FIELDS, SE
 from kemu.lab.tell.causes.blame import Blame, Cause, Struck
 from kemu.lab.tell.causes.evidence import Evidence
 from kemu.lab.tell.causes.roots import ACTION, CONFIGURATION, FAULT, LOAD, ROLLOUT, Link, Root
-from kemu.lab.tell.happenings import some
+from kemu.lab.tell.happenings import priority_class, some
 from kemu.runtime.runlog.events import Autoscaled
 from kemu.runtime.words import short
 
@@ -65,11 +65,6 @@ class Words:
     def __init__(self, evidence: Evidence, blame: Blame) -> None:
         self._evidence = evidence
         self._blame = blame
-        self._classes = {
-            int(versions[-1].message.value): key.rpartition("/")[2]
-            for key, versions in evidence.versions.items()
-            if key.startswith("/registry/priorityclasses/") and versions[-1].message is not None
-        }
 
     # --- links --------------------------------------------------------------------------------------------------------
 
@@ -105,11 +100,12 @@ class Words:
     def _important(self, uids: Sequence[str]) -> str:
         """``, 8 of them vital``: where pods of several priorities are concerned, those of the highest."""
         pods = self._evidence.history.pods
-        counts = Counter(pods[uid].priority for uid in uids if uid in pods)
+        known = [pods[uid] for uid in uids if uid in pods]
+        counts = Counter(pod.priority for pod in known)
         if len(counts) < 2:
             return ""
-        highest = max(counts)
-        return f" ({counts[highest]} of priority {self._classes.get(highest, highest)})"
+        highest = max(known, key=lambda pod: pod.priority)
+        return f" ({counts[highest.priority]} of priority {priority_class(highest)})"
 
     def _demand(self, resource: str, subjects: Sequence[str], first_ns: int, last_ns: int) -> Link:
         tops = {tuple(subject.split(" ", 1)) for subject in subjects}
@@ -290,11 +286,9 @@ def _changes(fields: Mapping[str, tuple[str, str]]) -> list[str]:
 
 
 def lasting(time_ns: int) -> str:
-    """``12.5 s``, ``219 s``, ``30 min``"""
+    """``12.5 s``, ``3 min 39 s``, ``30 min``: whole minutes from ten on."""
     seconds = time_ns / SECOND_NS
-    if seconds >= 5400:
-        return people.duration(60 * round(seconds / 60))
-    return f"{seconds:.3g} s" if seconds < 600 else f"{seconds / 60:.0f} min"
+    return people.duration(seconds if seconds < 600 else 60 * round(seconds / 60))
 
 
 def _lasted(cause: Struck) -> str:
