@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from kemu.emulated.kubelet.settings.references import References
 from kemu.lab.scenario.format.clusters import Scheduler
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Scenario
-from kemu.lab.tell.causes import checking, gentler, tellings
+from kemu.lab.tell import people
+from kemu.lab.tell.causes import checking, gentler, tellings, wording
 from kemu.lab.tell.causes.blame import Blame, Blamed, Step
 from kemu.lab.tell.causes.roots import FAULT, ROLLOUT, Root
 from tests.causes import incidents, scores
@@ -334,3 +336,37 @@ def test_machines_that_are_lost_at_once_are_one_root() -> None:
     assert check is not None
     assert check.holds
     assert all(one.after == 0 for one in check.effects)
+
+
+def test_numbers_and_priorities_have_one_form() -> None:
+    """Shares, times, and a class that is named after its value."""
+    assert [wording.lasting(seconds * 10**9) for seconds in (12.5, 117, 600, 6000)] == [
+        "12.5 s", "1 min 57 s", "10 min", "1 h 40 min",
+    ]  # fmt: skip
+    pods = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}
+    document = {
+        "apiVersion": "kemu.dev/v1",
+        "kind": "Scenario",
+        "metadata": {"name": "classes"},
+        "spec": {
+            "duration": "180s",
+            "nodes": [{"name": "node-1", "allocatable": {"cpu": "2"}}],
+            "priorityClasses": {"priority-10": 10, "usual": 5},
+            # Until then the run goes on.
+            "events": [{"at": "170s", "create": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "late"}}}],
+            "workloads": [
+                {
+                    "name": name,
+                    "arrivals": {"every": "1s", "count": 4},
+                    "pods": {"spec": {"priorityClassName": name} | pods},
+                }
+                for name in ("priority-10", "usual")
+            ],
+        },
+    }
+    found, _ = checking.run(loader.loads(yaml.safe_dump(document), "classes.yaml"))
+    told = tellings.told(found, 200)
+    assert "of priority 10)" in told, told
+    assert "of priority priority" not in told
+    assert f"{people.percentage(found.roots[0].share)} " in f"{told.splitlines()[1]} "
+    assert re.search(r"\d%|up to \d{3} s|1 pods", told) is None, told

@@ -14,7 +14,7 @@ from kemu.lab.tell.causes.evidence import Evidence
 from kemu.lab.tell.causes.roots import ACTION, CONFIGURATION, FAULT, LOAD, ROLLOUT, Link, Root
 from kemu.lab.tell.happenings import priority_class, some
 from kemu.runtime.runlog.events import Autoscaled
-from kemu.runtime.words import short
+from kemu.runtime.words import counted, short
 
 NAMES = 10
 """So many names of pods or nodes a link keeps."""
@@ -76,17 +76,17 @@ class Words:
         pods = self._evidence.history.pods
         if unit == "pods":
             names = [short(pods[uid].key) for uid in subjects if uid in pods]
-            counted = f"{n} pods{self._important(subjects)}"
+            several = f"{n} pods{self._important(subjects)}"
         else:
             names = [short(name) for name in subjects]
-            counted = f"{n} {unit}"
+            several = f"{n} {unit}"
         most = lasting(last_ns - first_ns)
         if kind == "slow":
             most = self._slowest()
             names = [name.partition(" ")[2] for name in subjects]
         if kind in ("refused", "throttled"):
             names = []
-        text = (one if n == 1 else many).format(one=names[0] if names else "one", many=counted, n=n, most=most)
+        text = (one if n == 1 else many).format(one=names[0] if names else "one", many=several, n=n, most=most)
         if kind in _LASTING and longest_ns:
             text += f", up to {lasting(longest_ns)}"
         return Link(kind, text, n, unit if n != 1 else unit.removesuffix("s"), first_ns, last_ns, tuple(names[:NAMES]))
@@ -115,7 +115,8 @@ class Words:
             if self._blame.owners.top(pod.uid) in tops and pod.created_ns >= first_ns
         ]
         want = sum(1 if resource == "pods" else pod.requests.get(resource, 0) for pod in pods)
-        said = f"{len(pods)} pods" if resource == "pods" else f"{amount(resource, want)} for {len(pods)} pods"
+        count = counted(len(pods), "pod")
+        said = count if resource == "pods" else f"{amount(resource, want)} for {count}"
         what = f"{some(list(subjects))} wants {said}" if len(tops) == 1 else f"{len(tops)} workloads want {said}"
         return Link(
             "demand", what, len(pods), "pods" if len(pods) != 1 else "pod", first_ns, last_ns, tuple(subjects[:NAMES])
