@@ -353,7 +353,7 @@ def test_numbers_and_priorities_have_one_form() -> None:
             "nodes": [{"name": "node-1", "allocatable": {"cpu": "2"}}],
             "priorityClasses": {"priority-10": 10, "usual": 5},
             # Until then the run goes on.
-            "events": [{"at": "170s", "create": {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "late"}}}],
+            "events": [{"at": "170s", "delete": {"kind": "PriorityClass", "name": "usual"}}],
             "workloads": [
                 {
                     "name": name,

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kemu.doors.cli.main import main
+from kemu.errors import ScenarioError
 from kemu.lab.scenario.loading import loader
 from kemu.lab.tell.causes import checking, tellings
 from kemu.lab.tell.causes.roots import Causes
@@ -248,3 +250,19 @@ def test_what_a_node_uses_is_not_assumed_where_the_dump_tells(tmp_path: Path) ->
     (tmp_path / "full.yaml").write_text(printed.printed([*full, evicted]))
     assert main(["import", str(tmp_path / "full.yaml"), "--out", str(tmp_path / "disk")]) == 0
     assert not any(node.usage for node in loader.load(tmp_path / "disk" / "scenario.yaml").nodes)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("memory: [", "is not YAML"), ("memory: 1Gi\nlogs: 1Gi", "logs"), ("- memory", "")]
+)
+def test_a_wrong_usage_of_a_node_has_its_place(text: str, said: str) -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "annotations": {"kemu.dev/usage": text}}}
+    document = {
+        "apiVersion": "kemu.dev/v1",
+        "kind": "Scenario",
+        "metadata": {"name": "wrong"},
+        "spec": {"duration": "10s", "manifests": [node]},
+    }
+    with pytest.raises(ScenarioError) as caught:
+        loader.loads(yaml.safe_dump(document), "wrong.yaml")
+    assert [(problem.line > 1, said in problem.message) for problem in caught.value.problems] == [(True, True)]
