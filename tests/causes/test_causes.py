@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 
+from kemu.emulated.kubelet.settings.references import References
+from kemu.lab.scenario.format.clusters import Scheduler
 from kemu.lab.scenario.loading import loader
-from kemu.lab.tell.causes import checking, tellings
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.tell import people
+from kemu.lab.tell.causes import checking, gentler, tellings, wording
 from kemu.lab.tell.causes.blame import Blame, Blamed, Step
-from kemu.lab.tell.causes.roots import FAULT, ROLLOUT
+from kemu.lab.tell.causes.roots import FAULT, ROLLOUT, Root
 from tests.causes import incidents, scores
 
 SMALL = (8, 10)
@@ -240,9 +245,8 @@ UNUSUAL: dict[str, tuple[dict[str, object], str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", UNUSUAL)
-def test_roots_that_are_no_rollouts(case: str) -> None:
-    spec, name, what = UNUSUAL[case]
+def _unusual(case: str) -> Scenario:
+    spec, _, _ = UNUSUAL[case]
     nodes = [{"namePrefix": "node-", "count": 3, "labels": {"pool": "a"}, "allocatable": {"cpu": "4", "memory": "8Gi"}}]
     document = {
         "apiVersion": "kemu.dev/v1",
@@ -250,10 +254,51 @@ def test_roots_that_are_no_rollouts(case: str) -> None:
         "metadata": {"name": "unusual"},
         "spec": {"duration": "240s", "nodes": nodes, **spec},
     }
-    found, _ = checking.run(loader.loads(yaml.safe_dump(document), "unusual.yaml"))
+    return loader.loads(yaml.safe_dump(document), "unusual.yaml")
+
+
+@pytest.mark.parametrize("case", UNUSUAL)
+def test_roots_that_are_no_rollouts(case: str) -> None:
+    _, name, what = UNUSUAL[case]
+    found, _ = checking.run(_unusual(case))
     assert found.roots[0].name == name, [root.what for root in found.roots]
     assert found.roots[0].what.startswith(what)
     assert found.roots[0].share > 0.6
+
+
+@pytest.mark.parametrize(
+    ("case", "instead"),
+    [
+        ("registry", "the images of registry registry.corp available"),
+        ("scheduler", "the default configuration of scheduler default-scheduler"),
+    ],
+)
+def test_a_registry_and_a_configuration_have_a_gentler_form(case: str, instead: str) -> None:
+    scenario = _unusual(case)
+    found, _ = checking.run(scenario)
+    check = checking.check(scenario, found, limit_s=60, most=1).roots[0].check
+    assert check is not None
+    assert (check.holds, check.instead) == (True, instead)
+    assert check.effects
+    assert all(one.after < one.before for one in check.effects)
+
+
+def test_other_missing_images_and_the_names_of_profiles_stay() -> None:
+    scenario = _unusual("registry")
+    patterns = ["registry.corp/web:*", "*.corp/*", "*:2", "other.corp/*", "nginx:*"]
+    scenario = dataclasses.replace(scenario, references=References(missing_images=patterns))
+    root = Root("fault", "registry registry.corp", "", 0, (), 1.0)
+    milder = gentler.gentler(scenario, root)
+    assert milder is not None
+    assert milder[0].references is not None
+    assert milder[0].references.missing_images == ["other.corp/*", "nginx:*"]
+    assert gentler.gentler(milder[0], root) is None
+    one = scenario.schedulers[0] if scenario.schedulers else Scheduler(name="default-scheduler")
+    config = {"profiles": [{"schedulerName": "a", "pluginConfig": [{"name": "NodeAffinity"}]}, {"schedulerName": "b"}]}
+    several = dataclasses.replace(scenario, schedulers=(dataclasses.replace(one, config=config),))
+    other = gentler.gentler(several, dataclasses.replace(root, name="scheduler b"))
+    assert other is not None
+    assert other[0].schedulers[0].config == {"profiles": [{"schedulerName": "a"}, {"schedulerName": "b"}]}
 
 
 def test_a_bug_that_is_switched_on_is_a_root_and_the_run_without_it_says_so() -> None:
@@ -291,3 +336,37 @@ def test_machines_that_are_lost_at_once_are_one_root() -> None:
     assert check is not None
     assert check.holds
     assert all(one.after == 0 for one in check.effects)
+
+
+def test_numbers_and_priorities_have_one_form() -> None:
+    """Shares, times, and a class that is named after its value."""
+    assert [wording.lasting(seconds * 10**9) for seconds in (12.5, 117, 600, 6000)] == [
+        "12.5 s", "1 min 57 s", "10 min", "1 h 40 min",
+    ]  # fmt: skip
+    pods = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}
+    document = {
+        "apiVersion": "kemu.dev/v1",
+        "kind": "Scenario",
+        "metadata": {"name": "classes"},
+        "spec": {
+            "duration": "180s",
+            "nodes": [{"name": "node-1", "allocatable": {"cpu": "2"}}],
+            "priorityClasses": {"priority-10": 10, "usual": 5},
+            # Until then the run goes on.
+            "events": [{"at": "170s", "delete": {"kind": "PriorityClass", "name": "usual"}}],
+            "workloads": [
+                {
+                    "name": name,
+                    "arrivals": {"every": "1s", "count": 4},
+                    "pods": {"spec": {"priorityClassName": name} | pods},
+                }
+                for name in ("priority-10", "usual")
+            ],
+        },
+    }
+    found, _ = checking.run(loader.loads(yaml.safe_dump(document), "classes.yaml"))
+    told = tellings.told(found, 200)
+    assert "of priority 10)" in told, told
+    assert "of priority priority" not in told
+    assert f"{people.percentage(found.roots[0].share)} " in f"{told.splitlines()[1]} "
+    assert re.search(r"\d%|up to \d{3} s|1 pods", told) is None, told

@@ -86,7 +86,7 @@ def test_a_chart_has_a_column_for_each_instant() -> None:
     decision = Decision(7, 2_000_000_000, "scheduler/red/0", "scheduler red chose node-1", 0.5, 1.0)
     assert charts.told(Curve(points, decision, 50))[2:4] == ["  ▁▅█", "    ▲"]
     assert charts.summary(Curve(points, decision, 50)) == (
-        "Decided at 2.000 s (from 50% to 100%): scheduler red chose node-1 (event 7)."
+        "Decided at 2.000 s (from 50 % to 100 %): scheduler red chose node-1 (event 7)."
     )
     assert charts.summary(Curve(points, None, 50)) == ""
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kemu.doors.cli.main import main
+from kemu.errors import ScenarioError
 from kemu.lab.scenario.loading import loader
 from kemu.lab.tell.causes import checking, tellings
 from kemu.lab.tell.causes.roots import Causes
@@ -190,3 +192,77 @@ def test_pods_that_were_evicted_for_their_disk_fill_it_again(tmp_path: Path) -> 
     causes, _ = checking.run(loader.load(tmp_path / "in" / "scenario.yaml", overrides={"duration": "330s"}))
     assert causes.roots[0].name == "Deployment shop/web", [one.what for one in causes.roots]
     assert {"disk", "pressure", "evicted"} <= {link.kind for link in causes.roots[0].chain}
+
+
+def _under(condition: str, *more: Object) -> list[Object]:
+    """A dump in which node-1 is under that pressure."""
+    found: list[Object] = json.loads(json.dumps(printed.objects(Cluster(3, "16Gi", "4", APPS, seconds=600))))
+    node = next(one for one in found if one["kind"] == "Node")
+    conditions = [one for one in node["status"]["conditions"] if one["type"] != condition]
+    node["status"]["conditions"] = [
+        *conditions,
+        {"type": condition, "status": "True", "reason": f"KubeletHas{condition}"},
+    ]
+    return [*found, *more]
+
+
+@pytest.mark.parametrize(("condition", "key"), [("MemoryPressure", "memory"), ("DiskPressure", "disk")])
+def test_a_node_under_pressure_is_under_pressure_in_the_run(
+    condition: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = _under(condition)
+    name = next(one["metadata"]["name"] for one in dump if one["kind"] == "Node")
+    (tmp_path / "dump.yaml").write_text(printed.printed(dump))
+    assert main(["import", str(tmp_path / "dump.yaml"), "--out", str(tmp_path / "in")]) == 0
+    said = f"the nodes themselves use the {key} of {name}, as the dump says only that it runs short"
+    assert said in capsys.readouterr().out
+    text = " ".join((tmp_path / "in" / "scenario.yaml").read_text().replace("\n# ", " ").split())
+    assert text.count(f"Assumed: {said}") == 1
+    scenario = loader.load(tmp_path / "in" / "scenario.yaml", overrides={"duration": "2m"})
+    assert [node.name for node in scenario.nodes if node.usage] == [name]
+    causes, _ = checking.run(scenario)
+    pressed = [link for link in causes.symptoms if link.kind == "pressure"]
+    assert [link.names for link in pressed] == [(name,)]
+
+
+def test_what_a_node_uses_is_not_assumed_where_the_dump_tells(tmp_path: Path) -> None:
+    """By usage of pods for memory, and by a pod that was evicted for its disk."""
+    dump = _under("MemoryPressure")
+    (tmp_path / "dump.yaml").write_text(printed.printed(dump))
+    top = "NAMESPACE NAME CPU(cores) MEMORY(bytes)\n"
+    top += "".join(
+        f"{one['metadata']['namespace']} {one['metadata']['name']} 10m 300Mi\n" for one in dump if one["kind"] == "Pod"
+    )
+    (tmp_path / "top.txt").write_text(top)
+    given = ["--usage", str(tmp_path / "top.txt")]
+    assert main(["import", str(tmp_path / "dump.yaml"), *given, "--out", str(tmp_path / "memory")]) == 0
+    assert not any(node.usage for node in loader.load(tmp_path / "memory" / "scenario.yaml").nodes)
+    full = _under("DiskPressure")
+    name = next(one["metadata"]["name"] for one in full if one["kind"] == "Node")
+    evicted = copy.deepcopy(next(one for one in full if one["kind"] == "Pod"))
+    evicted["metadata"] |= {"name": "gone", "uid": "99999999-2222-4333-8444-000000000009"}
+    evicted["spec"]["nodeName"] = name
+    evicted["status"] = {
+        "phase": "Failed",
+        "reason": "Evicted",
+        "message": "The node was low on resource: ephemeral-storage. Container web was using 93Gi, request is 0. ",
+    }
+    (tmp_path / "full.yaml").write_text(printed.printed([*full, evicted]))
+    assert main(["import", str(tmp_path / "full.yaml"), "--out", str(tmp_path / "disk")]) == 0
+    assert not any(node.usage for node in loader.load(tmp_path / "disk" / "scenario.yaml").nodes)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("memory: [", "is not YAML"), ("memory: 1Gi\nlogs: 1Gi", "logs"), ("- memory", "")]
+)
+def test_a_wrong_usage_of_a_node_has_its_place(text: str, said: str) -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "annotations": {"kemu.dev/usage": text}}}
+    document = {
+        "apiVersion": "kemu.dev/v1",
+        "kind": "Scenario",
+        "metadata": {"name": "wrong"},
+        "spec": {"duration": "10s", "manifests": [node]},
+    }
+    with pytest.raises(ScenarioError) as caught:
+        loader.loads(yaml.safe_dump(document), "wrong.yaml")
+    assert [(problem.line > 1, said in problem.message) for problem in caught.value.problems] == [(True, True)]

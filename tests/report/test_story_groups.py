@@ -254,7 +254,7 @@ class TestRows:
 
 def test_the_documentation_names_all_kinds() -> None:
     text = (Path(__file__).parents[2] / "docs" / "story.md").read_text()
-    listed = re.search(r"`--kind KIND` \| of these kinds: `([a-z ]+)`", text)
+    listed = re.search(r"`--kind KIND` \| these kinds of events: `([a-z ]+)`", text)
     assert listed is not None
     assert listed[1].split() == list(happenings.KINDS)
 

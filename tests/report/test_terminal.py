@@ -128,9 +128,9 @@ def test_commands_stand_on_lines_of_their_own(storm: kemu.Run) -> None:
 
 def test_the_figures_tell_workloads_and_replicas_apart(storm: kemu.Run) -> None:
     assert """\
-priority  pods  unbound  wait p50      p99      max  overtaken
-1000         3        -   0.017 s  0.017 s  0.017 s          0
-10           4        -   0.004 s  0.004 s  0.004 s          0
+priority     pods  unbound  wait p50      p99      max  overtaken
+high (1000)     3        -   0.017 s  0.017 s  0.017 s          0
+low (10)        4        -   0.004 s  0.004 s  0.004 s          0
 
 workload  created  bound  unbound  wait p50      p99      max  overtaken  preempted
 web             4      4        -   0.004 s  0.004 s  0.004 s          0          3

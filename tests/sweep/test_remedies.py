@@ -130,6 +130,22 @@ def test_what_got_better_and_the_exit_code(file: Path, tmp_path: Path, capsys: p
     assert main([*words[:-2], "--with", str(tmp_path / "none.yaml")]) == 2
 
 
+def test_long_lines_go_on_below_what_they_say(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    (tmp_path / "smaller.yaml").write_text(yaml.safe_dump(SMALLER))
+    words = ["compare", str(file), "--seeds", "2", "--jobs", "1", "--with", str(tmp_path / "smaller.yaml")]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("  better   waiting.p50_s"))
+    body = lines[place].index("87.2 s")
+    assert lines[place + 1][:body].isspace()
+    assert lines[place + 1][body:].endswith(")")
+    # Paths, which have no spaces, alone are longer.
+    assert all(len(line) <= 60 for line in lines if str(tmp_path) not in line), lines
+
+
 def test_an_incident_as_a_regression_test(file: Path) -> None:
     found = kemu.compare(file, {"smaller": SMALLER}, seeds=3, goal="waiting.max_s < 60")
     assert found.outcome("smaller", "waiting.max_s") == "better"

@@ -8,20 +8,25 @@ their claims.
 from __future__ import annotations
 
 import copy
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from kemu.emulated.kubelet.settings import thresholds
+from kemu.emulated.kubelet.usage import usages
 from kemu.emulated.objects import names, resources
+from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.fields.unsimulated import LEAVE_OUT, UNSIMULATED
 from kemu.emulated.objects.kinds import removed_betas
 from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import Report
-from kemu.lab.incidents import trimming
+from kemu.lab.incidents import lives, trimming
 from kemu.lab.incidents.dumps import Dump, Key
 from kemu.lab.scenario.format.keys import controller_keys
+from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.loading.objects import imports, manifests
 
 HPA = "HorizontalPodAutoscaler"
@@ -77,6 +82,8 @@ class Kept:
     """Webhooks that refused or failed, by name."""
     sick_nodes: dict[str, str] = field(default_factory=dict)
     """Nodes that were not ready, with the reason that was given."""
+    full_nodes: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Nodes that were under pressure, with what they are assumed to use themselves."""
 
     def of(self, *kinds: str) -> Iterator[dict[str, Any]]:
         return (each for each in self.objects if each["kind"] in kinds)
@@ -106,12 +113,19 @@ def sort(dump: Dump, *, keeps_autoscalers: bool) -> Kept:
     nodes = {str(each["metadata"]["name"]) for each in taken if each["kind"] == "Node"}
     known = {imports.name_of(each) for each in taken}
     wanted = _images(taken)
+    filled = {
+        (one.get("spec") or {}).get("nodeName")
+        for one in taken
+        if one["kind"] == "Pod" and lives.filled_disk(one.get("status") or {})
+    }
     for data in taken:
         if data["kind"] == "Pod" and nodes and (node := (data.get("spec") or {}).get("nodeName")) and node not in nodes:
             kept.left["Pod on a node that the dump lacks", f"{node} is not in it", "add kubectl get nodes -o yaml"] += 1
             continue
         if data["kind"] == "Node":
             _look_at_node(data, wanted, kept)
+            told = {"memory"} if keeps_autoscalers else set[str]()
+            _assume_usage(data, kept, told | ({"disk"} if data["metadata"]["name"] in filled else set()))
         cleaned = imports.owned(imports.cleaned(data, kept.dropped), known, kept.dropped)
         made = _accepted(trimming.trimmed(_without_contents(cleaned, kept)), kept, acting)
         if made is not None:
@@ -281,6 +295,37 @@ def _look_at_node(data: dict[str, Any], wanted: Mapping[str, str], kept: Kept) -
         data["status"] = {key: value for key, value in status.items() if key != "images"}
         if images:
             data["status"]["images"] = images
+
+
+_PRESSURES = (
+    ("MemoryPressure", "memory", "memory", (thresholds.MEMORY,)),
+    # Images lie on the same disk: nothing in a dump says otherwise.
+    ("DiskPressure", "ephemeral-storage", "disk", (thresholds.NODEFS, thresholds.IMAGEFS)),
+)
+"""Conditions, what runs short, the key of ``usage``, and the signals that set the condition."""
+
+
+def _assume_usage(data: dict[str, Any], kept: Kept, known: set[str]) -> None:
+    """Annotate a node under pressure with a usage of its own that keeps half of the eviction threshold available: no
+    dump says what the node's daemons and files use. ``known``: keys of what pods use according to the dump."""
+    status = data.get("status") or {}
+    true = {one.get("type") for one in status.get("conditions") or () if one.get("status") == "True"}
+    usage: dict[str, str] = {}
+    for condition, resource, key, signals in _PRESSURES:
+        if condition in true and key not in known:
+            text = (status.get("capacity") or {}).get(resource, clusters.DEFAULT_RESOURCES[resource])
+            capacity = quantities.value(str(text))
+            least = min(
+                threshold.value.of(capacity).nano // quantities.NANO
+                for threshold in thresholds.parse(thresholds.DEFAULT_HARD, {}, {}, {})
+                if threshold.signal in signals
+            )
+            usage[key] = quantities.shortest(capacity - least // 2)
+    if usage:
+        metadata = data["metadata"]
+        notes = {**(metadata.get("annotations") or {}), usages.USAGE: json.dumps(usage)}
+        data["metadata"] = {**metadata, "annotations": notes}
+        kept.full_nodes[metadata["name"]] = usage
 
 
 def _images(objects: Iterable[Mapping[str, Any]]) -> dict[str, str]:

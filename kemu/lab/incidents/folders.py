@@ -30,6 +30,7 @@ from kemu.lab.incidents import fates, lives, rehearsals, timelines
 from kemu.lab.incidents.dumps import Dump
 from kemu.lab.incidents.fates import Kept
 from kemu.lab.scenario.format.keys import controller_keys
+from kemu.lab.tell.happenings import some
 from kemu.runtime.words import counted, harmless
 
 SCENARIO, MANIFESTS, TIMELINE, OBSERVED = "scenario.yaml", "manifests", "timeline.txt", "timeline.yaml"
@@ -315,6 +316,8 @@ def _comments(written: Written) -> Iterator[str]:
         yield from _wrapped(f"Every cluster has these, or makes them anew: {listed(kept.remade)}.")
     if kept.made:
         yield from _wrapped(f"Made, as others refer to it and the dump lacks it: {listed(kept.made)}.")
+    if kept.full_nodes:
+        yield from _wrapped(f"Assumed: {assumed(kept)}.")
     if kept.left:
         yield "#\n# Left out, with what to write in its place:\n"
         for text in left_out(kept):
@@ -340,6 +343,19 @@ def left_out(kept: Kept) -> list[str]:
         f"{what}{f' ({count} times)' if count > 1 else ''}: {why}{f'. Instead: {instead}' if instead else ''}"
         for (what, why, instead), count in kept.left.items()
     ]
+
+
+def assumed(kept: Kept) -> str:
+    """The nodes' own usage, by what runs short."""
+    parts = []
+    for key in ("memory", "disk"):
+        nodes = [name for name, usage in kept.full_nodes.items() if key in usage]
+        if nodes:
+            parts.append(f"{key} of {some(nodes)}")
+    return (
+        f"the nodes themselves use the {' and the '.join(parts)}, as the dump says only that it runs short; "
+        f"the annotation {_USAGE} of a node changes that"
+    )
 
 
 def listed(counts: Counter[str]) -> str:

@@ -389,15 +389,19 @@ def _filling(
     for pod in pods:
         name = str(pod["metadata"].get("namespace") or "default"), str(pod["metadata"]["name"])
         status = raw.get(name, {}).get("status") or {}
-        text = str(status.get("message") or "")
-        if status.get("reason") != "Evicted" or not _LOW_ON_DISK.search(text):
-            continue
-        for container, used in _WAS_USING.findall(text):
+        for container, used in filled_disk(status):
             own = found.setdefault(_exact_owner(pod), {})
             own[container] = max(own.get(container, 0.0), float(quantities.approximate(used)))
     found.pop(("", ""), None)
     most = max((sum(own.values()) for own in found.values()), default=0.0)
     return {owner: own for owner, own in found.items() if sum(own.values()) >= most / 2}
+
+
+def filled_disk(status: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Containers of an evicted pod, and how much of the disk each used; empty: it was not evicted for its disk."""
+    text = str(status.get("message") or "")
+    is_own = status.get("reason") == "Evicted" and _LOW_ON_DISK.search(text)
+    return _WAS_USING.findall(text) if is_own else []
 
 
 def _exact_owner(pod: Mapping[str, Any]) -> tuple[str, str]:

@@ -555,13 +555,19 @@ def _rank(pod: PodHistory) -> int:
 
 def _span(pods: Sequence[PodHistory]) -> str:
     low, high = min(pods, key=_rank), max(pods, key=_rank)
-    return _priority(low) if low.priority == high.priority else f"{_priority(low)} to {_priority(high)}"
+    return priority(low) if low.priority == high.priority else f"{priority(low)} to {priority(high)}"
 
 
-def _priority(pod: PodHistory) -> str:
+def priority_class(pod: PodHistory) -> str:
+    """``high``, or the number: without a class, or of ``priority-10``, of which the number says it all."""
     number, name = str(pod.priority), pod.priority_class
-    # Of ``priority-10`` the number says it all.
-    return f"{name} ({number})" if name and number not in name else number
+    return name if name and number not in name else number
+
+
+def priority(pod: PodHistory) -> str:
+    """``high (1000)``"""
+    name, number = priority_class(pod), str(pod.priority)
+    return name if name == number else f"{name} ({number})"
 
 
 _GARBAGE_COLLECTOR = "garbage-collector"
@@ -612,4 +618,4 @@ def _wants(pod: PodHistory) -> str:
         else:
             parts.append(f"{amount} {resource}")
     wants = f"wants {', '.join(parts)}" if parts else "wants nothing"
-    return f"priority {_priority(pod)}, {wants}" if pod.priority else wants
+    return f"priority {priority(pod)}, {wants}" if pod.priority else wants

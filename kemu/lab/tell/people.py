@@ -42,6 +42,11 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if rest else f"{minutes} min"
 
 
+def percentage(share: float) -> str:
+    """``64 %`` of 0.64."""
+    return f"{share * 100:.0f} %"
+
+
 _AMOUNT = re.compile(
     r"\b((?:requested|used|capacity|available|using|request is|limit of)(?::| is)?\s+)"
     r"(\d{5,})(Ki|Mi|k|M)?(?!\w|\.\d)"
@@ -106,7 +111,7 @@ def figure(name: str, value: float, *, signed: bool = False) -> str:
     if unit == "s":
         return sign + duration(value)
     if unit == "%":
-        return f"{sign}{value * 100:.0f} %"
+        return sign + percentage(value)
     return f"{sign}{value:,.0f}" if value == int(value) or value >= 100 else f"{sign}{value:.3g}"
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.text import Text
 
-from kemu.lab.tell import layouts
+from kemu.lab.checks.history.facts import PodHistory
+from kemu.lab.tell import happenings, layouts
 from kemu.runtime.words import short
 
 ROWS = 12
@@ -20,11 +21,12 @@ WAITING = ("pods", "unbound", *(title for title, _ in _FIGURES), "overtaken")
 """Titles of what :func:`waits` says."""
 
 
-def waiting(groups: Mapping[str, Mapping[str, Any]], width: int) -> list[Text]:
-    """Waiting times by priority; nothing of a single pod."""
+def waiting(groups: Mapping[str, Mapping[str, Any]], width: int, pods: Iterable[PodHistory] = ()) -> list[Text]:
+    """Waiting times by priority; nothing of a single pod. ``pods``: name the classes."""
     if sum(group["pods"] for group in groups.values()) <= 1:
         return []
-    rows = [[priority, *waits(group)] for priority, group in groups.items()]
+    named = {str(pod.priority): happenings.priority(pod) for pod in pods}
+    rows = [[named.get(priority, priority), *waits(group)] for priority, group in groups.items()]
     return layouts.table(["priority", *WAITING], rows, width) + legend(list(groups.values()), width)
 
 

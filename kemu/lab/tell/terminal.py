@@ -7,13 +7,14 @@ which shows several runs side by side.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from kemu.lab.checks.history import History, windows
+from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.scheduling import unbound
 from kemu.lab.tell import layouts, story_tables, tables
 from kemu.runtime.words import counted
@@ -41,7 +42,7 @@ def show_run(
     """One run: its story, figures, what to try next, checks, expectations, verdict."""
     show_title(console, verdict, description)
     story_tables.show(console, history, verdict.get("run", ""))
-    show_figures(console, verdict)
+    show_figures(console, verdict, history.pods.values())
     show_next(console, commands)
     layouts.show(console, judged(verdict, console.width))
     console.print()
@@ -161,8 +162,8 @@ def expected_to_fail(judged: Sequence[Mapping[str, Any]]) -> list[str]:
 # Figures ------------------------------------------------------------------------------------------------------------
 
 
-def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
-    """Counters and costs, who was served and how well, and what was refused."""
+def show_figures(console: Console, verdict: Mapping[str, Any], pods: Iterable[PodHistory] = ()) -> None:
+    """Counters and costs, who was served and how well, and what was refused. ``pods``: of the run."""
     width = console.width
     if window := windows.text(verdict):
         layouts.show(console, [Text(window, "bold")])
@@ -186,7 +187,7 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
         layouts.show(console, layouts.flowing(Text(text, "red"), width, 4))
     console.print()
     for lines in (
-        tables.waiting(verdict["waiting"], width),
+        tables.waiting(verdict["waiting"], width, pods),
         tables.workloads(verdict["workloads"], width),
         tables.schedulers(verdict["schedulers"], width),
         tables.budgets(verdict["budgets"], width),

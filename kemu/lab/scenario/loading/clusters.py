@@ -10,11 +10,14 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import yaml
+
 from kemu.emulated.kubelet.settings import thresholds
 from kemu.emulated.kubelet.settings.kubelet_configurations import KubeletConfiguration
 from kemu.emulated.kubelet.usage import curves, usages
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.conversion import yaml_texts
 from kemu.emulated.objects.fields import refusals, scheduler_configuration
 from kemu.emulated.objects.validation import kinds, placement
 from kemu.emulated.scheduler.cache.cluster import Cluster
@@ -175,7 +178,24 @@ def node_of(stated: core_v1_pb2.Node, data: Any, path: Path, report: Report) -> 
         node.status.images.add(names=[names.tagged_image(name) for name in image.names])
     if stated.status.HasField("nodeInfo"):
         node.status.nodeInfo.CopyFrom(stated.status.nodeInfo)
-    return named(node, stated.metadata.name, {})
+    return named(node, stated.metadata.name, {}, _own_usage(stated, path, report))
+
+
+def _own_usage(node: core_v1_pb2.Node, path: Path, report: Report) -> Mapping[str, Any]:
+    """What its annotation says that it uses besides its pods."""
+    text = node.metadata.annotations.get(usages.USAGE)
+    if text is None:
+        return _NONE
+    where = (*path, "metadata", "annotations", usages.USAGE)
+    try:
+        found: Any = yaml_texts.safe_load(text)
+        usages.parse_node(found)
+        return dict(found)
+    except curves.CurveError as error:
+        report.add(where, str(error))
+    except yaml.YAMLError as error:
+        report.add(where, f"is not YAML: {error}")
+    return _NONE
 
 
 def node_template(stated: NodeFields, path: Path, report: Report) -> core_v1_pb2.Node:

@@ -169,7 +169,7 @@ class Blame:
             self._registries = {}, defaultdict(dict)
             for when_ns, _, event in self.evidence.events[ImagePullFailed]:
                 if event.uid in self.history.pods:
-                    of = self._registries[0].setdefault(event.uid, _registry(event.image))
+                    of = self._registries[0].setdefault(event.uid, registry(event.image))
                     self._registries[1][of].setdefault(self.owners.top(event.uid), when_ns)
         host = self._registries[0].get(pod.uid, "")
         times = self._registries[1][host]
@@ -812,7 +812,7 @@ def _selected(pod: core_v1_pb2.Pod) -> list[str]:
     return [*pod.spec.nodeSelector, *terms]
 
 
-def _registry(image: str) -> str:
+def registry(image: str) -> str:
     """The host of an image; that of Docker where it names none."""
     host, slash, _ = image.partition("/")
     return host if slash and ("." in host or ":" in host or host == "localhost") else "docker.io"

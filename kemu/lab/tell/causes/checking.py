@@ -18,6 +18,7 @@ from kemu.lab.exploration import executions
 from kemu.lab.exploration.executions import Stop
 from kemu.lab.scenario.playing import judging
 from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.tell import people
 from kemu.lab.tell.causes import finding, gentler
 from kemu.lab.tell.causes.evidence import Evidence
 from kemu.lab.tell.causes.roots import CONFIGURATION, LOAD, Causes, Check, Effect, Link, Root
@@ -71,7 +72,7 @@ def without(scenario: Scenario, root: Root) -> tuple[Scenario, str, str] | None:
         hooks = [one for one in servers.admission_hooks if one["name"] != name]
         differs, what = len(hooks) < len(servers.admission_hooks), root.name
         other = dataclasses.replace(scenario, api_servers=dataclasses.replace(servers, admission_hooks=hooks))
-    elif root.kind == CONFIGURATION:
+    elif root.kind == CONFIGURATION or root.name.startswith("registry "):
         what = root.name
         milder_one = gentler.gentler(scenario, root)
         if milder_one is not None:
@@ -96,7 +97,7 @@ def _checked(scenario: Scenario, causes: Causes, root: Root, deadline_s: float, 
     except KemuError as error:
         return Check(what, None, why=f"the run without it is not possible: {error}", instead=milder)
     if found is None:
-        return Check(what, None, why=f"the run without it takes longer than {limit_s:g} s", instead=milder)
+        return Check(what, None, why=f"the run without it takes longer than {people.duration(limit_s)}", instead=milder)
     after, _ = found
     gone = causes.total - after.total
     holds = gone >= causes.total * root.share / 2

@@ -1,4 +1,5 @@
-"""What stands since the start in a gentler form: a workload as it was before, or as what it uses asks for.
+"""A root in a gentler form: a workload as it was before, or as what it uses asks for; nodes that are open to pods; a
+registry that has its images; a scheduler with the default configuration.
 
 Role: asked by :mod:`checking` before it takes the whole object away, with which the symptoms would go, too.
 """
@@ -25,7 +26,7 @@ from kemu.emulated.objects.plain import Json
 from kemu.lab.scenario.format.workloads import PodLives
 from kemu.lab.scenario.scenarios import Manifest, Scenario
 from kemu.lab.tell.causes.acts import amount, differences
-from kemu.lab.tell.causes.blame import OF_NODES
+from kemu.lab.tell.causes.blame import OF_NODES, registry
 from kemu.lab.tell.causes.roots import Root
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -56,6 +57,10 @@ def gentler(scenario: Scenario, root: Root) -> tuple[Scenario, str] | None:
     kind, _, name = root.name.partition(" ")
     if kind == "Node":
         return _open_nodes(scenario, name, root.detail)
+    if kind == "registry":
+        return _available(scenario, name)
+    if kind == "scheduler":
+        return _configured_by_default(scenario, name)
     workload = _Workload.of(scenario, root.name)
     if workload is None:
         return None
@@ -99,6 +104,43 @@ def _open_nodes(scenario: Scenario, pattern: str, detail: str) -> tuple[Scenario
     what = "open to pods" if detail == "unschedulable" else f"without the taint {key}"
     whom = pattern if count == 1 else f"{count} nodes"
     return dataclasses.replace(scenario, nodes=tuple(nodes)), f"{whom} {what}"
+
+
+def _available(scenario: Scenario, host: str) -> tuple[Scenario, str] | None:
+    """With a registry that has all of its images."""
+    stated = scenario.references
+    if stated is None:
+        return None
+    rest = [one for one in stated.missing_images if not _is_of(one, host)]
+    if len(rest) == len(stated.missing_images):
+        return None
+    other = dataclasses.replace(stated, missing_images=rest)
+    return dataclasses.replace(scenario, references=other), f"the images of registry {host} available"
+
+
+def _is_of(pattern: str, host: str) -> bool:
+    """Whether images that fit a pattern may be a registry's."""
+    first, slash, _ = pattern.partition("/")
+    return fnmatch.fnmatchcase(host, first if slash and "*" in first else registry(pattern)) or (
+        not slash and pattern.startswith("*")
+    )
+
+
+def _configured_by_default(scenario: Scenario, name: str) -> tuple[Scenario, str] | None:
+    """With what kube-scheduler does by default, under the same names. ``name``: of a scheduler or of a profile."""
+    found = []
+    for one in scenario.schedulers:
+        profiles = one.config.get("profiles") or ()
+        serves = [each["schedulerName"] for each in profiles if each.get("schedulerName")]
+        if one.factory is None and one.config and name in (one.name, *serves):
+            kept = {key: one.config[key] for key in ("apiVersion", "kind") if key in one.config}
+            config = {**kept, "profiles": [{"schedulerName": each} for each in serves]} if serves else {}
+            one = dataclasses.replace(one, config=config)
+        found.append(one)
+    if tuple(found) == scenario.schedulers:
+        return None
+    other = dataclasses.replace(scenario, schedulers=tuple(found))
+    return other, f"the default configuration of scheduler {name}"
 
 
 def previous_template(workload: Workload, others: Iterable[Message]) -> core_v1_pb2.PodTemplateSpec | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from kemu.lab.tell import layouts
+from kemu.lab.tell import layouts, people
 from kemu.lab.tell.causes.roots import CONFIGURATION, Causes, Check, Link
 
 HEAD_LINKS = 4
@@ -25,12 +25,14 @@ def lines(causes: Causes, width: int, most: int = 0) -> Iterator[Text]:
     share = sum(root.share for root in causes.roots)
     count = len(causes.roots)
     many = f"{count} roots explain" if count > 1 else "1 root explains"
-    yield Text(f"Why: {many} {share:.0%} of what went wrong", "bold")
+    yield Text(f"Why: {many} {people.percentage(share)} of what went wrong", "bold")
     for number, root in enumerate(causes.roots[:most] if most else causes.roots, 1):
         lead = layouts.text((f"{number}. ", "bold"))
         since = "since the start" if not root.at_ns else f"at {_second(root.at_ns)} s"
         what = root.what if root.kind == CONFIGURATION and not root.at_ns else f"{root.what} {since}"
-        yield from layouts.hanging(lead, layouts.text((what, "bold"), (f"  {root.share:.0%}", "dim")), width)
+        yield from layouts.hanging(
+            lead, layouts.text((what, "bold"), (f"  {people.percentage(root.share)}", "dim")), width
+        )
         if root.detail:
             yield from layouts.hanging(Text("   "), Text(root.detail, "dim"), width)
         for link in root.chain[-HEAD_LINKS:] if most else root.chain:

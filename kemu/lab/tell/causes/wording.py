@@ -12,9 +12,9 @@ from kemu.lab.tell.causes.acts import CHANGED, CREATED, DELETED, MOST_FIELDS, SE
 from kemu.lab.tell.causes.blame import Blame, Cause, Struck
 from kemu.lab.tell.causes.evidence import Evidence
 from kemu.lab.tell.causes.roots import ACTION, CONFIGURATION, FAULT, LOAD, ROLLOUT, Link, Root
-from kemu.lab.tell.happenings import some
+from kemu.lab.tell.happenings import priority_class, some
 from kemu.runtime.runlog.events import Autoscaled
-from kemu.runtime.words import short
+from kemu.runtime.words import counted, short
 
 NAMES = 10
 """So many names of pods or nodes a link keeps."""
@@ -65,11 +65,6 @@ class Words:
     def __init__(self, evidence: Evidence, blame: Blame) -> None:
         self._evidence = evidence
         self._blame = blame
-        self._classes = {
-            int(versions[-1].message.value): key.rpartition("/")[2]
-            for key, versions in evidence.versions.items()
-            if key.startswith("/registry/priorityclasses/") and versions[-1].message is not None
-        }
 
     # --- links --------------------------------------------------------------------------------------------------------
 
@@ -81,17 +76,17 @@ class Words:
         pods = self._evidence.history.pods
         if unit == "pods":
             names = [short(pods[uid].key) for uid in subjects if uid in pods]
-            counted = f"{n} pods{self._important(subjects)}"
+            several = f"{n} pods{self._important(subjects)}"
         else:
             names = [short(name) for name in subjects]
-            counted = f"{n} {unit}"
+            several = f"{n} {unit}"
         most = lasting(last_ns - first_ns)
         if kind == "slow":
             most = self._slowest()
             names = [name.partition(" ")[2] for name in subjects]
         if kind in ("refused", "throttled"):
             names = []
-        text = (one if n == 1 else many).format(one=names[0] if names else "one", many=counted, n=n, most=most)
+        text = (one if n == 1 else many).format(one=names[0] if names else "one", many=several, n=n, most=most)
         if kind in _LASTING and longest_ns:
             text += f", up to {lasting(longest_ns)}"
         return Link(kind, text, n, unit if n != 1 else unit.removesuffix("s"), first_ns, last_ns, tuple(names[:NAMES]))
@@ -105,11 +100,12 @@ class Words:
     def _important(self, uids: Sequence[str]) -> str:
         """``, 8 of them vital``: where pods of several priorities are concerned, those of the highest."""
         pods = self._evidence.history.pods
-        counts = Counter(pods[uid].priority for uid in uids if uid in pods)
+        known = [pods[uid] for uid in uids if uid in pods]
+        counts = Counter(pod.priority for pod in known)
         if len(counts) < 2:
             return ""
-        highest = max(counts)
-        return f" ({counts[highest]} of priority {self._classes.get(highest, highest)})"
+        highest = max(known, key=lambda pod: pod.priority)
+        return f" ({counts[highest.priority]} of priority {priority_class(highest)})"
 
     def _demand(self, resource: str, subjects: Sequence[str], first_ns: int, last_ns: int) -> Link:
         tops = {tuple(subject.split(" ", 1)) for subject in subjects}
@@ -119,7 +115,8 @@ class Words:
             if self._blame.owners.top(pod.uid) in tops and pod.created_ns >= first_ns
         ]
         want = sum(1 if resource == "pods" else pod.requests.get(resource, 0) for pod in pods)
-        said = f"{len(pods)} pods" if resource == "pods" else f"{amount(resource, want)} for {len(pods)} pods"
+        count = counted(len(pods), "pod")
+        said = count if resource == "pods" else f"{amount(resource, want)} for {count}"
         what = f"{some(list(subjects))} wants {said}" if len(tops) == 1 else f"{len(tops)} workloads want {said}"
         return Link(
             "demand", what, len(pods), "pods" if len(pods) != 1 else "pod", first_ns, last_ns, tuple(subjects[:NAMES])
@@ -290,11 +287,9 @@ def _changes(fields: Mapping[str, tuple[str, str]]) -> list[str]:
 
 
 def lasting(time_ns: int) -> str:
-    """``12.5 s``, ``219 s``, ``30 min``"""
+    """``12.5 s``, ``3 min 39 s``, ``30 min``: whole minutes from ten on."""
     seconds = time_ns / SECOND_NS
-    if seconds >= 5400:
-        return people.duration(60 * round(seconds / 60))
-    return f"{seconds:.3g} s" if seconds < 600 else f"{seconds / 60:.0f} min"
+    return people.duration(seconds if seconds < 600 else 60 * round(seconds / 60))
 
 
 def _lasted(cause: Struck) -> str:

@@ -85,12 +85,8 @@ def at(time_ns: int) -> str:
 
 def lasting(span_ns: int) -> str:
     """``4 ms``, ``1.5 s``."""
-    if span_ns >= 600_000_000_000:
-        return people.duration(span_ns / 1e9)
-    if span_ns >= 1_000_000_000:
-        return f"{span_ns / 1e9:.3g} s"
     if span_ns >= 1_000_000:
-        return f"{span_ns / 1e6:.3g} ms"
+        return people.duration(span_ns / 1e9)
     return f"{span_ns / 1e3:.3g} µs" if span_ns >= 1000 else f"{span_ns} ns"
 
 

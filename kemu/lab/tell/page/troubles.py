@@ -87,7 +87,7 @@ def _chain(number: int, root: Mapping[str, Any]) -> dict[str, Any]:
         "detail": people.message(root.get("detail") or ""),
         "when": f"at {people.duration(root['at_s'])}" if root["at_s"] else "since the start",
         "minor": share < MINOR_SHARE,
-        "share": f"explains {share * 100:.0f} %" if share else "",
+        "share": f"explains {people.percentage(share)}" if share else "",
         "check": _check(root.get("check")),
         "links": [
             {"what": one["what"], "when": _when(one), "tone": "end" if place == len(links) else ""}
@@ -112,7 +112,7 @@ def _check(check: Mapping[str, Any] | None) -> str:
 
 def _unexplained(causes: Mapping[str, Any] | None) -> str:
     share = (causes or {}).get("unexplained", 0)
-    return f"{share * 100:.0f} % of what went wrong has no known root" if share >= 0.005 else ""
+    return f"{people.percentage(share)} of what went wrong has no known root" if share >= 0.005 else ""
 
 
 def _whom(one: Mapping[str, Any]) -> str:

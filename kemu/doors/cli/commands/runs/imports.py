@@ -78,6 +78,7 @@ def _as_data(written: Written, told: list[str]) -> dict[str, object]:
         "files": written.files, "pods_with_usage": written.with_usage, "events": len(kept.events),
         "dropped": folders.dropped(kept), "remade": dict(kept.remade), "made": dict(kept.made),
         "left_out": folders.left_out(kept), "not_ready": dict(kept.sick_nodes), "notes": told,
+        "assumed_usage_of_nodes": dict(kept.full_nodes),
         "other_files": list(written.other_files), "usage_of_unknown_pods": list(written.unknown_usage),
     }  # fmt: skip
 
@@ -101,6 +102,7 @@ def _show(written: Written, told: list[str]) -> None:
         ("made", f"missing in the dump: {folders.listed(kept.made)}" if kept.made else ""),
         ("twice", f"{counted(written.repeated, 'object')}; the newest counts" if written.repeated else ""),
         ("not ready", ", ".join(f"{node} ({why})" for node, why in kept.sick_nodes.items())),
+        ("assumed", folders.assumed(kept) if kept.full_nodes else ""),
         ("ignored", f"{counted(len(written.other_files), 'file')} without objects" if written.other_files else ""),
         (
             "no pod",

@@ -131,17 +131,24 @@ def _report(file: Path, made: Experiment, found: Comparison, source: str) -> Non
 
 def _show(found: Comparison) -> None:
     from rich.console import Console
+    from rich.text import Text
 
-    from kemu.lab.tell import people
+    from kemu.lab.tell import layouts, people
     from kemu.runtime.words import counted
 
     console = Console(highlight=False)
     base, *remedies = found.rows
     width = max(map(len, found.metrics), default=0)
+
+    def line(lead: str, body: str) -> None:
+        """What does not fit goes on below, where the body begins."""
+        lines = layouts.hanging(Text.from_markup(lead), Text.from_markup(body), console.width)
+        layouts.show(console, lines)
+
     _head(console, base, found)
     for name in found.metrics:
         mean = base.figures[name].mean
-        console.print(f"  {name:<{width}}  {'-' if mean is None else people.figure(name, mean.estimate)}")
+        line(f"  {name:<{width}}  ", "-" if mean is None else people.figure(name, mean.estimate))
     for row in remedies:
         console.print()
         _head(console, row, found)
@@ -149,14 +156,16 @@ def _show(found: Comparison) -> None:
         for outcome, colour in _TOLD.items():
             for name in found.metrics:
                 if row.figures[name].outcome == outcome and told[name]:
-                    console.print(f"  [{colour}]{outcome:<7}[/]  {name:<{width}}  {told[name]}")
+                    line(f"  [{colour}]{outcome:<7}[/]  {name:<{width}}  ", told[name])
         same = [name for name in found.metrics if row.figures[name].outcome == "same" or not told[name]]
         if same:
-            console.print(f"  [dim]same     {', '.join(same)}[/]")
+            line("  [dim]same     [/]", f"[dim]{', '.join(same)}[/]")
     best, why = found.best
     if best:
-        console.print(f"\n[bold]best: {best}[/]  {why}")
-    console.print(f"\n{counted(len(found.seeds), 'seed')} each; in brackets: 95 % intervals of paired differences")
+        console.print()
+        line("", f"[bold]best: {best}[/]  {why}")
+    console.print()
+    line("", f"{counted(len(found.seeds), 'seed')} each; in brackets: 95 % intervals of paired differences")
 
 
 def _head(console: Console, row: Row, found: Comparison) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
+from kemu.lab.tell import people
 from kemu.lab.tell.explaining.names import at, sentence
 from kemu.lab.tell.explaining.probabilities import Curve
 
@@ -27,7 +28,8 @@ def told(curve: Curve) -> list[str]:
         place = next(i for i, point in enumerate(curve.points) if point.time_ns == decision.time_ns)
         lines.append("  " + " " * place + "▲")
     first, last = curve.points[0], curve.points[-1]
-    lines.append(f"  {at(first.time_ns)}: {first.probability:.0%}  …  {at(last.time_ns)}: {last.probability:.0%}")
+    ends = (f"{at(one.time_ns)}: {people.percentage(one.probability)}" for one in (first, last))
+    lines.append(f"  {'  …  '.join(ends)}")
     if decision is not None:
         lines += ["", f"{summary(curve)}"]
     return lines
@@ -38,7 +40,7 @@ def summary(curve: Curve) -> str:
     decision = curve.decision
     if decision is None:
         return ""
-    rise = f"from {decision.before:.0%} to {decision.after:.0%}"
+    rise = f"from {people.percentage(decision.before)} to {people.percentage(decision.after)}"
     return f"Decided at {at(decision.time_ns)} ({rise}): {decision.text} (event {decision.event})."
 
 
@@ -55,7 +57,7 @@ def drawn(curve: Curve, left: int, top: int, width: int) -> list[str]:
     for share in (0.0, 0.5, 1.0):
         y = base - share * _PLOT
         parts.append(f'<line class="grid" x1="{left + _LEFT}" x2="{xs[-1]:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="time" x="{left + _LEFT - 8}" y="{y + 4:.1f}">{share:.0%}</text>')
+        parts.append(f'<text class="time" x="{left + _LEFT - 8}" y="{y + 4:.1f}">{people.percentage(share)}</text>')
     decision = curve.decision
     if decision is not None:
         x = next(x for x, point in zip(xs, points, strict=True) if point.time_ns == decision.time_ns)
