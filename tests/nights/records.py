@@ -14,10 +14,9 @@ PAGE = ROOT / "docs" / "nights.md"
 
 HEAD = """# Nights
 
-What takes too long for every change runs at night: `scripts/nightly`, with the steps of `tests/nights/steps.yaml`.
-A night can be interrupted and goes on with `scripts/nightly --night FOLDER`; one step runs with `scripts/nightly STEP`.
-The tables below are written by `scripts/nightly --record FOLDER`. A step that failed says what became of it; **open**
-means nothing yet.
+`scripts/nightly` runs the tests that take too long for every change, with the steps of `tests/nights/steps.yaml`.
+`scripts/nightly --night FOLDER` resumes an interrupted run; `scripts/nightly STEP` runs one step.
+`scripts/nightly --record FOLDER` writes its tables to this page. A failed step has its resolution; **open** means that there is none yet.
 """
 
 
