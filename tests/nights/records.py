@@ -16,7 +16,8 @@ HEAD = """# Nights
 
 `scripts/nightly` runs the tests that take too long for every change, with the steps of `tests/nights/steps.yaml`.
 `scripts/nightly --night FOLDER` resumes an interrupted run; `scripts/nightly STEP` runs one step.
-`scripts/nightly --record FOLDER` writes its tables to this page. A failed step has its resolution; **open** means that there is none yet.
+`scripts/nightly --record FOLDER` writes its tables to this page. A failed step has its resolution; **open** means that
+there is none yet.
 """
 
 

@@ -143,8 +143,8 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(quotas.ResourceQuotaController, "replenish", lambda self, evaluator, namespace: None)
     monkey = quotas.recount
 
-    def only_more(obj: Any, objects: Any, now_unix_ns: int, custom: Any = ()) -> Any:
-        return monkey(obj, objects, now_unix_ns, custom) if not obj.status.used else None
+    def only_more(obj: Any, *rest: Any) -> Any:
+        return monkey(obj, *rest) if not obj.status.used else None
 
     patch.setattr(quotas, "recount", only_more)
 

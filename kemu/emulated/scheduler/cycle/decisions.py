@@ -118,8 +118,9 @@ class Decider:
 
     # Filter ---------------------------------------------------------------------------------------------------------
 
-    def filter(self, pod: PodInfo) -> Filtering:
-        """PreFilter and Filter on every node."""
+    def filter(self, pod: PodInfo, *, until_enough: bool = False) -> Filtering:
+        """PreFilter and Filter on every node. ``until_enough``: a plugin that asks node by node may stop where the
+        search of an attempt will end; nodes behind that stand as if they passed, and nobody looks at them."""
         cluster = self.cluster
         cycle = Cycle(pod, cluster)
         evaluation = self.evaluations.of(cycle)
@@ -147,8 +148,8 @@ class Decider:
             own_node = None
         if not filtering.states and narrowed is None and own_node is None:
             return filtering
-        ends = narrowed is None and own_node is None and self.placement is None and not len(cluster.nominator)
-        self._complete(filtering, own_node, ends=ends)
+        is_plain = narrowed is None and own_node is None and self.placement is None and not len(cluster.nominator)
+        self._complete(filtering, own_node, until_enough=until_enough and is_plain)
         if narrowed is not None:
             self._narrow(filtering, narrowed, narrowed_by)
         few = evaluation.few
@@ -161,12 +162,8 @@ class Decider:
             filtering.tally = tally
         return filtering
 
-    def _complete(self, filtering: Filtering, own_node: NodeInfo | None, *, ends: bool) -> None:
-        """Add what the kept evaluation lacks: CLUSTER filters, and that the pod's own nomination does not count.
-
-        ``ends``: a plugin that asks node by node may stop where the search will end; nodes behind that stand as if they
-        passed, and nobody looks at them.
-        """
+    def _complete(self, filtering: Filtering, own_node: NodeInfo | None, *, until_enough: bool) -> None:
+        """Add what the kept evaluation lacks: CLUSTER filters, and that the pod's own nomination does not count."""
         cluster, evaluation, pod = self.cluster, filtering.evaluation, filtering.cycle.pod
         column = filtering.verdicts = filtering.verdicts.copy()
         if own_node is not None:
@@ -182,7 +179,7 @@ class Decider:
             if asked is not None:
                 limit = len(asked)
                 is_last = place == max(filtering.states)
-                if ends and is_last and few is None and plugin.asks_passing and plugin.ends_search(state):
+                if until_enough and is_last and few is None and plugin.asks_passing and plugin.ends_search(state):
                     wanted, start = self._wanted(filtering.nodes), self.start_row % filtering.nodes
                     limit = wanted + 1
                     first = bisect.bisect_left(asked, start)
@@ -274,7 +271,7 @@ class Decider:
             return ScheduleResult(None)
         if self.placement is not None and not len(self.placement):
             return ScheduleResult(None)
-        filtering = self.filter(pod)
+        filtering = self.filter(pod, until_enough=True)
         if self.placement is not None:
             filtering.restrict(self.placement)
         decision = ScheduleResult(filtering)

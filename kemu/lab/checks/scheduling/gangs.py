@@ -80,7 +80,7 @@ class GangsAreWhole(Check):
         self._is_over = event.reason == "idle" and event.still
 
     def pod_changes(self) -> int | None:
-        return PHASE
+        return None if self._schedulers == () else PHASE
 
     def on_pod(self, time_ns: int, revision: int, key: str, pod: core_v1_pb2.Pod | None) -> None:
         before = self._gang_of.pop(key, None)
