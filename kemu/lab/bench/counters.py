@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
+from kemu.lab.checks.limits import Limits
 from kemu.lab.checks.registry import Judge
 from kemu.runtime.rpc.clients import Call
 from kemu.runtime.runlog.events import PodRunning
@@ -51,7 +52,8 @@ class Counts:
         """Kinds of events in the run log."""
         self.stop = asyncio.Event()
         self._append: Callable[..., None] = Digester().append
-        self._judge: Callable[..., None] = Judge().feed
+        # As in a run whose schedulers know no gangs.
+        self._judge: Callable[..., None] = Judge(within=Limits(gang_schedulers=())).feed
         self._is_judging = False
         self.left = pods
 
