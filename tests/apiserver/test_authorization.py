@@ -545,3 +545,28 @@ def test_with_the_verb_bind_a_role_can_be_given_without_its_rights() -> None:
         await bob.create(binding("b1", "ClusterRole", "cluster-admin"))
 
     run(main, servers=({"users": ADMIN_OF_ONE},))
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"\x02\xc0", "unrecognized"),
+        (b"[]", "it is no object"),
+        (b"{}", "has no apiVersion and kind"),
+        (b'{"apiVersion": "v1", "kind": 7}', "has no apiVersion and kind"),
+        (b'{"apiVersion": "v1", "kind": "TokenRequest"}', "spec of the TokenRequest cannot be read"),
+        (b'{"apiVersion": "v1", "kind": "TokenRequest", "spec": {"audiences": [1]}}', "cannot be read"),
+        (b'{"apiVersion": "v1", "kind": "TokenRequest", "spec": {"boundObjectRef": "p"}}', "cannot be read"),
+        (b'{"apiVersion": "v1", "kind": "TokenRequest", "spec": {"boundObjectRef": {"uid": {}}}}', "cannot be read"),
+    ],
+)
+def test_what_a_kubelet_asks_admission_about_may_be_anything(body: bytes, why: str) -> None:
+    async def scenario(cluster: Cluster) -> str:
+        stub = cluster.stub(name="kubelet/n1")
+        request = api_pb2.AdmitRequest(object=body, resource="serviceaccounts", subresource="token", name="a")
+        with pytest.raises(grpc.aio.AioRpcError) as refusal:
+            await stub.Admit(request)
+        assert refusal.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        return str(refusal.value.details())
+
+    assert why in run(scenario)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, cast
 
 from google.protobuf.message import DecodeError
@@ -145,12 +145,18 @@ class Requests:
     async def admit(self, by: str, request: api_pb2.AdmitRequest) -> api_pb2.AdmitResponse:
         """Ask admission about what stores nothing. Raises :class:`kemu.errors.ApiError`."""
         external, restriction = self._admission.external, self._admission.node_restriction
-        plain = json.loads(request.object)
         user = self.authorizer.user(by)
-        if user.node and restriction is not None and request.subresource == "token" and not request.validates:
-            where = request.namespace, request.name
-            restriction.give_token(user.name, plain["spec"], *where, lambda asked: self.authorizer.allows(by, asked)[0])
+        is_restricted = restriction is not None and user.node and request.subresource == "token"
         response = api_pb2.AdmitResponse()
+        if not is_restricted and (external is None or not any(external.sources)):
+            return response
+        plain, _ = bodies.parse(request.object, bodies.JSON, "must be an object")
+        if not all(isinstance(plain.get(key), str) for key in ("apiVersion", "kind")):
+            raise kemu_errors.BadRequest("the object provided has no apiVersion and kind")
+        if is_restricted and restriction is not None and not request.validates:
+            where = request.namespace, request.name
+            asked_for = _token_spec(plain)
+            restriction.give_token(user.name, asked_for, *where, lambda asked: self.authorizer.allows(by, asked)[0])
         if external is None or not any(external.sources):
             return response
         obj, _ = convert.partial_json(CustomObject, plain)
@@ -517,3 +523,14 @@ def _target(request: attributes.Request | None) -> tuple[str, str, str, str]:
         return where.resource, where.namespace, "", ""
     uid = request.preconditions.uid if isinstance(request, (api_pb2.PatchRequest, api_pb2.DeleteRequest)) else ""
     return where.resource, where.namespace, getattr(request, "name", ""), uid
+
+
+def _token_spec(plain: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of a TokenRequest, as far as it is read. Raises BadRequest."""
+    spec = plain.get("spec")
+    reference = (spec.get("boundObjectRef") or {}) if isinstance(spec, Mapping) else None
+    if isinstance(spec, Mapping) and isinstance(reference, Mapping):
+        audiences = spec.get("audiences") or []
+        if isinstance(audiences, list) and all(isinstance(one, str) for one in (*reference.values(), *audiences)):
+            return spec
+    raise kemu_errors.BadRequest("the spec of the TokenRequest cannot be read")
