@@ -34,11 +34,12 @@ class Simulated:
     def reserve(self, claims: PodClaims, node: str) -> Undo:
         """What a filter has found for a pod on a node becomes the status of its claims (``SchedulePod``)."""
         claims.reserve(node, lambda: f"simulated-{next(self._shares)}")
+        for claim in claims.claims:
+            self._devices.release(claim.metadata.uid, force=True)
         pod, undos = claims.pod, []
         for place, claim in enumerate(claims.claims[: claims.of_user]):
             changed = Claim()
             changed.CopyFrom(claim)
-            self._devices.in_flight.pop(claim.metadata.uid, None)
             if place in claims.allocations:
                 changed.status.allocation.CopyFrom(claims.allocations[place])
             if not any(user.uid == pod.metadata.uid for user in claim.status.reservedFor):
@@ -95,20 +96,26 @@ class Simulated:
     def utilization(self, node: str, pods: Sequence[core_v1_pb2.Pod]) -> tuple[float, str] | None:
         """The share of devices in use in the fullest pool of a node, and driver and name of the pool; None: it has no
         devices (``HighestDynamicResourceUtilization``). Raises UtilizationError."""
-        pools: dict[tuple[str, str], list[Slice]] = {}
-        for one in self._devices.slices_of(node):
-            pools.setdefault((one.driver, one.pool), []).append(one)
+        pools = self._pools_of(node)
         if not pools:
             return None
         used = self._used_by(pods)
         shares = []
         for pool, slices in pools.items():
-            newest = max(one.generation for one in slices)
-            current = [one for one in slices if one.generation == newest]
-            if len(current) != current[0].expected:
+            if not _is_whole(slices):
                 raise UtilizationError(f"pool {pool[1]} lacks slices")
-            shares.append((_share(current, used), "/".join(pool)))
+            shares.append((_share(slices, used), "/".join(pool)))
         return max(shares, key=lambda one: one[0])
+
+    def _pools_of(self, node: str) -> dict[tuple[str, str], list[Slice]]:
+        """By driver and name: the slices of the newest generation."""
+        found: dict[tuple[str, str], list[Slice]] = {}
+        for one in self._devices.slices_of(node):
+            found.setdefault((one.driver, one.pool), []).append(one)
+        for pool, slices in found.items():
+            newest = max(one.generation for one in slices)
+            found[pool] = [one for one in slices if one.generation == newest]
+        return found
 
     def _used_by(self, pods: Iterable[core_v1_pb2.Pod]) -> set[DeviceID]:
         found: set[DeviceID] = set()
@@ -122,14 +129,13 @@ class Simulated:
 
     def has_pools(self, node: str, drivers: Iterable[str]) -> bool:
         """Whether each driver has published a whole pool of the node."""
-        complete = set()
-        slices = self._devices.slices_of(node)
-        for one in slices:
-            same = [other for other in slices if (other.driver, other.pool) == (one.driver, one.pool)]
-            newest = [other for other in same if other.generation == max(each.generation for each in same)]
-            if len(newest) == newest[0].expected:
-                complete.add(one.driver)
-        return complete.issuperset(drivers)
+        whole = {driver for (driver, _name), slices in self._pools_of(node).items() if _is_whole(slices)}
+        return whole.issuperset(drivers)
+
+
+def _is_whole(slices: Sequence[Slice]) -> bool:
+    """Whether these are all slices of their generation."""
+    return len(slices) == slices[0].expected
 
 
 def _share(slices: Sequence[Slice], used: set[DeviceID]) -> float:
