@@ -155,10 +155,10 @@ async def test_a_stranger_costs_no_more_than_a_call_that_does_nothing(cells: Cel
         stranger = api_pb2_grpc.ApiStub(tokens.Signed(channel, "echo/0", "A" * 88))
         nobody = api_pb2_grpc.ApiStub(channel)
         await seconds(known, 10)
-        # The client's side is in it, too.
-        allowed = 2 * await seconds(known)
-        assert await seconds(nobody) < allowed
-        assert await seconds(stranger) < allowed
+        # Least of several in turns, as other threads of this process have their share; the client's side is in it, too.
+        rounds = [[await seconds(stub, 100) for stub in (known, nobody, stranger)] for _ in range(5)]
+        allowed, *refused = (min(times) for times in zip(*rounds, strict=True))
+        assert max(refused) < 2 * allowed
 
 
 @pytest.fixture

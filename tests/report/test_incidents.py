@@ -199,15 +199,16 @@ def test_the_first_screen_of_a_run_that_goes_on_has_its_causes_so_far(folder: Pa
             writer.append(*event)
         writer.flush()
 
-        def until(holds: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+        def until(holds: Callable[[dict[str, Any], bool], object]) -> dict[str, Any]:
             while time.monotonic() - begun < 120:
-                page: dict[str, Any] = json.loads(found.page()[0])
-                if page["page"]["runs"] and holds(page):
+                text, is_last = found.page()
+                page: dict[str, Any] = json.loads(text)
+                if page["page"]["runs"] and holds(page, is_last):
                     return page
                 time.sleep(0.05)
             raise AssertionError("it never came")
 
-        page = until(lambda page: page["live"]["state"]["caused"] > 1357)
+        page = until(lambda page, is_last: page["live"]["state"]["caused"] > 1357)
         first = page["firsts"]["0"]
         assert "What led to what <small>as of 22 min 37 s" in first
         assert "so far" in first
@@ -218,7 +219,7 @@ def test_the_first_screen_of_a_run_that_goes_on_has_its_causes_so_far(folder: Pa
     (tmp_path / "run" / "verdict.json").write_bytes((folder / "run" / "verdict.json").read_bytes())
     found.judged()
     found.end(runs.OVER, "over")
-    page = until(lambda page: found.page()[1])
+    page = until(lambda page, is_last: is_last)
     summary = page["page"]["runs"][0]["summary"]
     run = found.followed(0)
     assert run is not None

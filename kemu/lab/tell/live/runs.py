@@ -269,7 +269,7 @@ class Runs:
             self._asked = True
             run, cursor = self.cursor()
             known = min(known, sum(one.final is not None for one in self._runs)) if edition == self._edition else 0
-            told = [(one.is_judged, id(one.causes)) for one in self._runs]
+            told = [(one.is_judged, id(one.causes), one.are_causes_final) for one in self._runs]
             key = (run, cursor, self.phase, known, self._edition, told)
             if self._page is not None:
                 made_of, page, until = self._page
