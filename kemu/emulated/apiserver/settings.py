@@ -157,8 +157,8 @@ class ApiServers:
     )
     service_ranges: list[str] = setting(
         ListOf(Text(what="a range of addresses")),
-        "Ranges of Services' addresses, one or one of each family, as --service-cluster-ip-range of kube-apiserver; "
-        "then ServiceCIDRs count, and each address is an IPAddress. 10.96.0.0/16 where the controller service-cidr runs.",
+        "Ranges of Services' addresses, one or one of each family, as --service-cluster-ip-range of kube-apiserver: "
+        "ServiceCIDRs count, and each address is an IPAddress. 10.96.0.0/16 where the controller service-cidr runs.",
         [],
     )
     services: dict[str, int] = setting(

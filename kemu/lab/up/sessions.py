@@ -161,9 +161,7 @@ class Session:
                 authority = "" if self.settings.insecure_http else (await making).authority.certificate.decode()
                 more = clusters.furnishings(scenario)
                 ranges = plans.service_ranges_of(scenario)
-                bootstrap = bootstrap_objects.Bootstrap(
-                    env, client, authority, more, ranges=ranges, alone=self.alone
-                )
+                bootstrap = bootstrap_objects.Bootstrap(env, client, authority, more, ranges=ranges, alone=self.alone)
                 await bootstrap.furnish()
 
             # Over plain HTTP nobody has tokens, nor is there an authority that pods could mount.

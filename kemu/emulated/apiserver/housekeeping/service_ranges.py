@@ -8,6 +8,7 @@ there: so what seems to be nobody's is given some time.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from kemu import errors
@@ -197,10 +198,8 @@ class _Repair:
         await self._client.create(service_ranges.of_service(name, service))
 
     async def _delete(self, name: str) -> None:
-        try:
+        with contextlib.suppress(errors.NotFound):
             await self._client.delete("ipaddresses", name)
-        except errors.NotFound:
-            pass
 
     async def _sync_address(self, name: str) -> None:
         found = self._addresses.store.get(name)
@@ -211,7 +210,8 @@ class _Repair:
             fields = ("group", "resource", "namespace", "name")
             # As Go shows its struct.
             shown = "".join(f"{field.title()}:{getattr(parent, field)}," for field in fields)
-            text = f"IPAddress {name} appears to have been modified, not referencing a Service &ParentReference{{{shown}}}: cleaning up"
+            shown = f"not referencing a Service &ParentReference{{{shown}}}"
+            text = f"IPAddress {name} appears to have been modified, {shown}: cleaning up"
             self._warn(found, "IPAddressNotAllocated", action, text)
             await self._delete(name)
             return
@@ -224,7 +224,7 @@ class _Repair:
                 self._warn(found, "IPAddressNotAllocated", action, text)
                 await self._delete(name)
             else:
-                self._address_queue.add_after_ns(name, LEAK_NS - age_ns)
+                self._address_queue.add_after_ns(name, LEAK_NS - age_ns + 1)
             return
         if name in service.spec.clusterIPs:
             return

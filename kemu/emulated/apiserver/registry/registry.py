@@ -148,7 +148,7 @@ class Registry:
                 if strategy.custom is not None:
                     strategy.custom.complete(obj)
                 new_key = resources.key(resource, metadata.namespace, metadata.name)
-            if resource is SERVICES:
+            if isinstance(obj, core_v1_pb2.Service):
                 taken = await self.services.begin_create(obj)
             metadata.uid = self.new_uid()
             if self.lives is not None and isinstance(obj, core_v1_pb2.Pod):
@@ -315,7 +315,7 @@ class Registry:
         asking = self._admission.asks() if asks and by is not None else None
         if asking is not None:
             return self._replaced_asking(strategy, entry, new, old, subresource, is_tracked, unbuilt, asking)
-        if resource is SERVICES and not subresource:
+        if isinstance(new, core_v1_pb2.Service) and not subresource:
             return self._replaced_service(strategy, entry, new, old, is_tracked, unbuilt)
         return self._completed(strategy, entry, new, old, subresource, is_tracked, unbuilt)
 
@@ -344,7 +344,7 @@ class Registry:
         new.metadata.ClearField("resourceVersion")
         if strategy.custom is not None:
             strategy.custom.complete(new)
-        if resource is SERVICES and not subresource:
+        if isinstance(new, core_v1_pb2.Service) and not subresource:
             await self.services.begin_update(new, old)
         value = self._completed(strategy, entry, new, old, subresource, is_tracked, unbuilt)
         await admission.validate_asking(asked)
@@ -355,7 +355,7 @@ class Registry:
         strategy: Strategy,
         entry: Entry,
         new: core_v1_pb2.Service,
-        old: core_v1_pb2.Service,
+        old: KubernetesObject,
         is_tracked: bool,
         unbuilt: Sequence[Cause],
     ) -> bytes:
@@ -728,9 +728,7 @@ class Registry:
         """As :meth:`rewrite`, of a Service whose addresses are objects: those that it does not need go back."""
         with self.services.changing() as addresses:
             try:
-                entry, gone = await self.rewrite(
-                    strategy, key, name, change, argument, confirm, leaves=True, turn=turn
-                )
+                entry, gone = await self.rewrite(strategy, key, name, change, argument, confirm, leaves=True, turn=turn)
             except Exception:
                 await self.services.give_back(addresses.taken)
                 raise

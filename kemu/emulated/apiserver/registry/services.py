@@ -24,6 +24,7 @@ from kemu.emulated.objects.kinds import service_ranges
 from kemu.emulated.objects.validation import causes, networks
 from kemu.errors import AlreadyExists, ApiError, Cause, InternalError
 from kemu.messages.k8s import core_v1_pb2, networking_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 
 if TYPE_CHECKING:
@@ -170,8 +171,9 @@ class Services:
         finally:
             _CHANGE.reset(was)
 
-    async def begin_update(self, new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
+    async def begin_update(self, new: core_v1_pb2.Service, old: KubernetesObject) -> None:
         """Complete one that replaces another. Raises :class:`kemu.errors.ApiError`."""
+        assert isinstance(old, core_v1_pb2.Service)
         change = _CHANGE.get() or Change()
         await self.give_back(change.taken)  # another write was faster, and it begins anew
         change.taken, change.left = [], []
@@ -252,18 +254,14 @@ class Services:
                 found.append(causes.invalid("spec.ipFamilyPolicy", policy, text))
             for index, family in enumerate(spec.ipFamilies):
                 if family not in self.families:
-                    found.append(
-                        causes.invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
-                    )
+                    found.append(causes.invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
             _raise(service, found)
         if not spec.ipFamilies:
             spec.ipFamilies.append(self.families[0])
         if policy != SINGLE and len(spec.ipFamilies) == 1 and (selectorless or len(self.families) == 2):
             spec.ipFamilies.append("IPv6" if spec.ipFamilies[0] == "IPv4" else "IPv4")
 
-    def _check_fewer(
-        self, spec: core_v1_pb2.ServiceSpec, before: core_v1_pb2.ServiceSpec, found: list[Cause]
-    ) -> None:
+    def _check_fewer(self, spec: core_v1_pb2.ServiceSpec, before: core_v1_pb2.ServiceSpec, found: list[Cause]) -> None:
         """Only who asks for a single family gives up the second one."""
         for field, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
             values, were = getattr(spec, field), getattr(before, field)
@@ -433,8 +431,8 @@ def _refused(service: core_v1_pb2.Service, wanted: str, why: str) -> ApiError:
 
 
 def _full(service: core_v1_pb2.Service) -> InternalError:
-    name = service.metadata.name
-    return InternalError(f'Internal error occurred: failed to allocate a serviceIP for Service "{name}": {FULL}')
+    why = f'failed to allocate a serviceIP for Service "{service.metadata.name}": {FULL}'
+    return InternalError(f"Internal error occurred: {why}", causes=[Cause("", "", why)])
 
 
 def _raise(service: core_v1_pb2.Service, found: Sequence[Cause]) -> None:

@@ -6,6 +6,7 @@ Further config: ``events`` (:data:`kemu.emulated.client.recorders.LEVELS`).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -131,10 +132,8 @@ class ServiceRanges(controllers.Controller):
         await self.client.apply("servicecidrs", name, "", body, NAME, "status")
 
     async def _patch(self, name: str, metadata: Mapping[str, Any]) -> None:
-        try:
+        with contextlib.suppress(errors.NotFound):
             await self.client.patch("servicecidrs", name, "", {"metadata": metadata}, type="strategic")
-        except errors.NotFound:
-            pass
 
 
 def _overlap(cidr: str, other: str) -> bool:

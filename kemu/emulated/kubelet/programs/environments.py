@@ -38,9 +38,7 @@ def of_services(pod: core_v1_pb2.Pod, services: Iterable[core_v1_pb2.Service]) -
         name, namespace = one.metadata.name, one.metadata.namespace
         if one.spec.clusterIP in ("", "None"):
             continue
-        if namespace == "default" and name == "kubernetes":
-            chosen[name] = one
-        elif namespace == pod.metadata.namespace and links:
+        if (namespace == "default" and name == "kubernetes") or (namespace == pod.metadata.namespace and links):
             chosen[name] = one
     found: dict[str, str] = {}
     for name in sorted(chosen):

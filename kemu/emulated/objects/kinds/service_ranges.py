@@ -82,6 +82,12 @@ def of_service(name: str, service: core_v1_pb2.Service) -> networking_v1_pb2.IPA
 def stating(name: str, status: str, message: str, unix_ns: int, **reason: str) -> dict[str, Any]:
     """What applies the condition Ready of the range of that name."""
     seconds = unix_ns // 1_000_000_000
-    condition = {"type": READY, "status": status, **reason, "message": message, "lastTransitionTime": times.format_time(seconds)}
+    condition = {
+        "type": READY,
+        "status": status,
+        **reason,
+        "message": message,
+        "lastTransitionTime": times.format_time(seconds),
+    }
     head = {"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": {"name": name}}
     return {**head, "status": {"conditions": [condition]}}

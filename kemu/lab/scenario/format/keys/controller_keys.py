@@ -184,7 +184,7 @@ KINDS: dict[str, Kind] = {
     ),
     SERVICE_CIDR: Kind(
         "kemu.emulated.controllers.services.ranges:ServiceRanges",
-        "Readies ServiceCIDRs, and keeps those whose addresses are in use; API servers then have apiServers.serviceRanges.",
+        "Readies ServiceCIDRs, keeps those whose addresses are in use; API servers then have apiServers.serviceRanges.",
     ),
     HORIZONTAL_POD_AUTOSCALER: Kind(
         "kemu.emulated.autoscaler.horizontal.autoscaler:HorizontalPodAutoscaler",
