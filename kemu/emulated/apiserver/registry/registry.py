@@ -86,7 +86,7 @@ class Registry:
         self._random = env.random
         self._unix_ns = env.clock.unix_ns
         self._admission = admission
-        self.services = Services(self, env.random)
+        self.services = Services(cache, env.random, self.create, self.delete)
         self.lives: Lives | None = None
         """How pods live that do not say; None: a scenario states nothing."""
         self.refuses_unsimulated = True

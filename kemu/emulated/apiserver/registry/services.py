@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence, Set
 from contextvars import ContextVar
-from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kemu.emulated.apiserver import dry_runs
 from kemu.emulated.apiserver.admission.base import Derived
 from kemu.emulated.apiserver.admission.external.attributes import ASKING
 from kemu.emulated.apiserver.registry.applies import Writer
+from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.kinds import service_ranges
 from kemu.emulated.objects.validation import causes, networks
@@ -26,9 +26,10 @@ from kemu.errors import AlreadyExists, ApiError, Cause, InternalError
 from kemu.messages.k8s import core_v1_pb2, networking_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
+from kemu.runtime.env import Random
 
-if TYPE_CHECKING:
-    from kemu.emulated.apiserver.registry.registry import Registry
+Create = Callable[[str, str, KubernetesObject, Writer], Awaitable[object]]
+Delete = Callable[[api_pb2.DeleteRequest], Awaitable[object]]
 
 _ADDRESSES = resources.BY_PLURAL["ipaddresses"]
 
@@ -103,13 +104,14 @@ class _Used(NamedTuple):
 class Services:
     """Of one API server."""
 
-    def __init__(self, registry: Registry, random: Random) -> None:
-        self._registry = registry
+    def __init__(self, cache: WatchCache, random: Random, create: Create, delete: Delete) -> None:
+        """``create``, ``delete``: those of the registry."""
         self._random = random
-        self._used: Derived[_Used] = Derived(registry.cache, "services", _used)
-        self._objects = registry.cache.collections["ipaddresses"].entries
+        self._create_object, self._delete = create, delete
+        self._used: Derived[_Used] = Derived(cache, "services", _used)
+        self._objects = cache.collections["ipaddresses"].entries
         self._known: list[Range] = []
-        self._ranges: Derived[list[Range]] = Derived(registry.cache, "servicecidrs", self._read)
+        self._ranges: Derived[list[Range]] = Derived(cache, "servicecidrs", self._read)
         self.families: tuple[str, ...] = ("IPv4",)
         """Those of the cluster, the first one by default."""
         self.has_ranges = False
@@ -210,7 +212,7 @@ class Services:
             request = api_pb2.DeleteRequest(name=str(address))
             request.resource.resource = _ADDRESSES.plural
             with _on_its_own(), contextlib.suppress(ApiError):
-                await self._registry.delete(request)
+                await self._delete(request)
 
     # --- families -----------------------------------------------------------------------------------------------------
 
@@ -334,7 +336,7 @@ class Services:
 
     async def _create(self, name: str, service: core_v1_pb2.Service) -> None:
         with _on_its_own():
-            await self._registry.create("ipaddresses", "", service_ranges.of_service(name, service), _ITSELF)
+            await self._create_object("ipaddresses", "", service_ranges.of_service(name, service), _ITSELF)
 
     # --- node ports ---------------------------------------------------------------------------------------------------
 
