@@ -625,9 +625,12 @@ class Registry:
         turn = self.turns.take(key)
         if strategy.custom is not None:
             return self._rewrite_custom(strategy, key, name, change, argument, confirm, turn)
+        rewriting = self.rewrite(
+            strategy, key, name, change, argument, confirm, leaves=True, turn=turn, is_pure=is_pure
+        )
         if strategy.resource is SERVICES and self.services.has_ranges:
-            return self._rewrite_service(strategy, key, name, change, argument, confirm, turn)
-        return self.rewrite(strategy, key, name, change, argument, confirm, leaves=True, turn=turn, is_pure=is_pure)
+            return self._with_addresses(rewriting)
+        return rewriting
 
     async def rewrite(
         self,
@@ -715,20 +718,11 @@ class Registry:
                 else:  # inlined: nobody waits
                     del self.turns.waiting[key]
 
-    async def _rewrite_service(
-        self,
-        strategy: Strategy,
-        key: bytes,
-        name: str,
-        change: Transform,
-        argument: Any,
-        confirm: Confirmation | None,
-        turn: asyncio.Future[None] | None,
-    ) -> tuple[Entry, bool]:
-        """As :meth:`rewrite`, of a Service whose addresses are objects: those that it does not need go back."""
+    async def _with_addresses(self, rewriting: Awaitable[tuple[Entry, bool]]) -> tuple[Entry, bool]:
+        """Of a Service whose addresses are objects: those that it does not need go back."""
         with self.services.changing() as addresses:
             try:
-                entry, gone = await self.rewrite(strategy, key, name, change, argument, confirm, leaves=True, turn=turn)
+                entry, gone = await rewriting
             except Exception:
                 await self.services.give_back(addresses.taken)
                 raise
