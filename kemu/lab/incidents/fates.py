@@ -126,7 +126,7 @@ def sort(dump: Dump, *, keeps_autoscalers: bool) -> Kept:
             _look_at_node(data, wanted, kept)
             told = {"memory"} if keeps_autoscalers else set[str]()
             _assume_usage(data, kept, told | ({"disk"} if data["metadata"]["name"] in filled else set()))
-        cleaned = imports.owned(imports.cleaned(data, kept.dropped), known, kept.dropped)
+        cleaned = imports.owned(imports.cleaned(data, kept.dropped, is_dumped=True), known, kept.dropped)
         made = _accepted(trimming.trimmed(_without_contents(cleaned, kept)), kept, acting)
         if made is not None:
             kept.objects.append(made)
