@@ -128,6 +128,30 @@ def test_what_a_partial_dump_lacks_is_made(objects: list[dict[str, Any]], tmp_pa
     assert all(stated[name] == value for name, value in classes.items())
 
 
+def test_pods_of_a_dump_without_claims_can_be_drained_and_come_back(
+    objects: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """As of ``kubectl get nodes,all``: their claims are made, as an emptyDir would change what they are."""
+    node = of_kind(objects, "Node")[0]["metadata"]["name"]
+    placed = json.loads(json.dumps(of_kind(objects, "Node", "Pod", "StatefulSet", "ControllerRevision", "Namespace")))
+    wanted = [each for each in of_kind(placed, "Pod") if "postgres" in each["metadata"]["name"]]
+    for each in wanted:
+        each["spec"] |= {"nodeName": node}
+        each["spec"]["containers"] = [{"name": "postgres", "image": "postgres"}]
+        each["status"] = {"phase": "Running"}
+    others = [each for each in placed if each["kind"] != "Pod"]
+    assert main(["import", str(write(tmp_path, "d.json", [*others, *wanted])), "--out", str(tmp_path / "out")]) == 0
+    made = {each["metadata"]["name"]: each["spec"] for each in manifests(tmp_path / "out") if "Claim" in each["kind"]}
+    assert made["data-postgres-primary-0"]["storageClassName"] == "io2"
+    loaded = loader.load(
+        tmp_path / "out" / "scenario.yaml",
+        overrides={"duration": "3m", "events": [{"at": "1m", "drain": {"node": node}}]},
+    )
+    (result,) = runner.run_all(loaded, runner.Options(out=tmp_path / "run"))[1]
+    moved = [pod for pod in result.history.pods.values() if "postgres-primary-0" in pod.key and pod.gone_ns is None]
+    assert [pod.node not in ("", node) for pod in moved] == [True]
+
+
 def test_a_folder_as_cluster_info_dump_writes_it(objects: list[dict[str, Any]], tmp_path: Path) -> None:
     dump = tmp_path / "dump"
     (dump / "shop" / "web-1").mkdir(parents=True)
