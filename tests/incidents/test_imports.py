@@ -13,9 +13,12 @@ import pytest
 import yaml
 
 from kemu.doors.cli.main import main
-from kemu.lab.incidents import dumps, folders
+from kemu.emulated.objects.conversion import convert
+from kemu.lab.incidents import dumps, folders, trimming
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
+from kemu.lab.tell.causes import gentler
+from kemu.lab.tell.causes.acts import differences
 
 DUMP = Path(__file__).parent / "data" / "cluster.yaml.gz"
 """``kubectl get … -A -o yaml`` of all kinds, from Kubernetes v1.36.3 with KWOK's nodes."""
@@ -150,6 +153,51 @@ def test_pods_of_a_dump_without_claims_can_be_drained_and_come_back(
     (result,) = runner.run_all(loaded, runner.Options(out=tmp_path / "run"))[1]
     moved = [pod for pod in result.history.pods.values() if "postgres-primary-0" in pod.key and pod.gone_ns is None]
     assert [pod.node not in ("", node) for pod in moved] == [True]
+
+
+def test_one_field_that_is_no_default_leaves_the_others_out() -> None:
+    """``kubectl set image`` keeps the pull policy of the image before: for a tag it is another than the default."""
+    spec = {
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {
+                "containers": [
+                    {"name": "c", "image": "nginx:2", "imagePullPolicy": "Always", "terminationMessagePolicy": "File"}
+                ],
+                "dnsPolicy": "ClusterFirst",
+                "restartPolicy": "Always",
+            },
+        },
+    }
+    made = trimming.trimmed({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec})
+    assert made["spec"]["template"]["spec"] == {
+        "containers": [{"name": "c", "image": "nginx:2", "imagePullPolicy": "Always"}]
+    }
+
+
+def test_the_last_rollout_is_what_somebody_wrote_not_defaults() -> None:
+    """Of two templates one may have them written out."""
+
+    def workload(kind: str, image: str, **more: Any) -> dict[str, Any]:
+        pod = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": image, **more}]}}
+        spec = {"selector": {"matchLabels": {"app": "web"}}, "template": pod}
+        return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web", "namespace": "shop"}, "spec": spec}
+
+    new: Any = convert.from_manifest(workload("Deployment", "nginx:2", terminationMessagePolicy="File"))
+    same, old = (workload("ReplicaSet", image) for image in ("nginx:2", "nginx:1"))
+    for number, one in enumerate((old, same), 1):
+        one["metadata"] |= {
+            "name": f"web-{number}",
+            "annotations": {"deployment.kubernetes.io/revision": str(number)},
+            "ownerReferences": [
+                {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "u", "controller": True}
+            ],
+        }
+    template = gentler.previous_template(new, [convert.from_manifest(one) for one in (old, same)])
+    assert template is not None
+    before, after = (gentler.with_template(new, one) for one in (template, new.spec.template))
+    assert list(differences(before, after)) == ["spec.template.spec.containers[c].image"]
 
 
 def test_a_folder_as_cluster_info_dump_writes_it(objects: list[dict[str, Any]], tmp_path: Path) -> None:
