@@ -1,8 +1,12 @@
-"""JSON files for readers: what fits on a line stands on one, so that a table has a line for each row."""
+"""JSON files for readers: what fits on a line stands on one, so that a table has a line for each row.
+
+``python -m tests.json_files FILE …`` lays files out anew.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,3 +44,8 @@ class _Writer:
             named = f"{json.dumps(key)}: "
             rows.append(named + self.text(value[key], deeper, len(named)))
         return "{\n" + ",\n".join(deeper + row for row in rows) + f"\n{indent}}}"
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        write(Path(name), load(Path(name)))
