@@ -342,7 +342,8 @@ class Play:
         attempts = [real.first[key] for key in members]
         nodes = {one.pod: one.node for one in attempts if one.outcome == scheduler_logs.BOUND}
         found: list[verdicts.Verdict] = []
-        condition = await self._condition(name)
+        await shadow.until(lambda: name in shadow.conditions, SEES_S)
+        condition = shadow.conditions.get(name, ("", "", ""))
         for _ in range(TRIES):
             answers, said = shadow.decide_group(members, nodes)
             if not found:
@@ -354,14 +355,6 @@ class Play:
             if all(one.kind != verdicts.DIFFERENT for one in found):
                 break
         return found
-
-    async def _condition(self, name: str) -> tuple[str, str, str]:
-        def conditions() -> list[Any]:
-            group = self._shadow.store("podgroups").get(name)
-            return [] if group is None else [one for one in group.status.conditions if one.type == "PodGroupScheduled"]
-
-        await self._shadow.until(lambda: bool(conditions()), SEES_S)
-        return next(((one.status, one.reason, one.message) for one in conditions()), ("", "", ""))
 
     async def _remove_group(self, name: str) -> None:
         """Nobody takes away the finalizer that protects it."""

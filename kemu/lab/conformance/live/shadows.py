@@ -23,7 +23,7 @@ from kemu.emulated.scheduler.devices.pod_claims import PodClaims
 from kemu.emulated.scheduler.experiments import switches
 from kemu.emulated.scheduler.framework.results import PostFilterResult
 from kemu.emulated.scheduler.groups.attempts import Attempts
-from kemu.emulated.scheduler.groups.cycles import condition_of, failure_of
+from kemu.emulated.scheduler.groups.cycles import SCHEDULED, condition_of, failure_of
 from kemu.emulated.scheduler.loop import Engine
 from kemu.emulated.scheduler.plugins import in_tree
 from kemu.emulated.scheduler.plugins.default_preemption import DefaultPreemption
@@ -69,6 +69,9 @@ class Shadow(Waiters):
         self._held: list[Callable[[], object]] | None = None
         self.awaited = ""
         """The object with which a group is complete, by ``namespace/name``: what comes after it waits."""
+        self.conditions: dict[str, tuple[str, str, str]] = {}
+        """By group: status, reason and message of the first condition that was seen. The real scheduler goes on with
+        members that wait at once, and writes again, even False over True while its own watch is behind."""
         self.answers: dict[str, Json] = {}
         """By pod: what kemu decided when it was shown."""
         self.last_answers: dict[str, Json] = {}
@@ -79,10 +82,12 @@ class Shadow(Waiters):
         }  # fmt: skip
         watched["nodes"] = self.engine.node_feed
         watched["pods"] = _Pods(self)
-        watched["podgroups"] = self.engine.group_feed
+        watching: dict[str, informers.Handler[Any]] = {
+            **{resource: _Waking(self, handler) for resource, handler in watched.items()},
+            "podgroups": _Groups(self, self.engine.group_feed),
+        }
         self.informers = {
-            resource: informers.Informer(client, resource, handler=_Waking(self, handler))
-            for resource, handler in watched.items()
+            resource: informers.Informer(client, resource, handler=handler) for resource, handler in watching.items()
         }
 
     async def start(self) -> None:
@@ -97,6 +102,7 @@ class Shadow(Waiters):
         """The cluster is gone."""
         self.answers.clear()
         self.last_answers.clear()
+        self.conditions.clear()
 
     def decide(self, pod: core_v1_pb2.Pod, answers: dict[str, Json]) -> None:
         """What kemu would decide about a pending pod now: at once, or a moment later if extenders are asked."""
@@ -303,16 +309,30 @@ class _Waking:
         self._handler = handler
 
     def on_add(self, obj: KubernetesObject) -> None:
-        self._shadow.show(lambda: self._added(obj))
-
-    def _added(self, obj: KubernetesObject) -> None:
-        self._handler.on_add(obj)
-        if self._shadow.awaited and self._shadow.awaited == meta.namespaced_name(obj):
-            self._shadow.awaited = ""
-            self._shadow.pause()
+        self._shadow.show(lambda: self._handler.on_add(obj))
 
     def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
         self._shadow.show(lambda: self._handler.on_update(old, new))
 
     def on_delete(self, old: KubernetesObject) -> None:
         self._shadow.show(lambda: self._handler.on_delete(old))
+
+
+class _Groups(_Waking):
+    """Keeps the first condition of each group; pauses after the group that is awaited."""
+
+    def on_add(self, obj: KubernetesObject) -> None:
+        super().on_add(obj)
+        self._shadow.show(lambda: self._added(obj))
+
+    def _added(self, obj: KubernetesObject) -> None:
+        if self._shadow.awaited and self._shadow.awaited == meta.namespaced_name(obj):
+            self._shadow.awaited = ""
+            self._shadow.pause()
+
+    def on_update(self, old: KubernetesObject, new: Any) -> None:
+        found = meta.get_condition(new.status.conditions, SCHEDULED)
+        if found is not None:
+            told = (found.status, found.reason, found.message)
+            self._shadow.conditions.setdefault(meta.namespaced_name(new), told)
+        super().on_update(old, new)
