@@ -115,6 +115,12 @@ def test_a_member_is_judged_by_its_node_its_scores_and_what_fails() -> None:
     waits = scheduler_logs.Attempt("dev/web", outcome=scheduler_logs.FAILED, message="m", totals={"a": 3})
     assert _member(waits, **_answer("a", a=3), fails="m").kind == verdicts.ALIKE
     assert _member(waits, **_answer("a", a=2), fails="m").kind == verdicts.DIFFERENT
+    message = 'running PreBind plugin "DynamicResources": claim dev/c got allocated elsewhere in the meantime'
+    late = scheduler_logs.Attempt("dev/web", outcome=scheduler_logs.ERROR, message=message, node="a", totals={"a": 3})
+    assert verdicts.lost_claim(late) == "dev/c"
+    assert _member(late, **placed).kind == verdicts.DIFFERENT
+    late.totals["b"] = 2
+    assert verdicts.of_member(late, {**placed, "fails": "", "preemptsOn": ""}, is_overtaken=True).kind == verdicts.ALIKE
     assert verdicts.of_group("dev/g", ("True", "Scheduled", ""), ("False", "Unschedulable", "m")).differences
 
 

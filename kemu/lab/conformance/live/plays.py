@@ -340,21 +340,35 @@ class Play:
         real, shadow = self._real, self._shadow
         members = real.group_cycles[name].members
         attempts = [real.first[key] for key in members]
-        nodes = {one.pod: one.node for one in attempts if one.outcome == scheduler_logs.BOUND}
+        overtaken = {one.pod for one in attempts if self._is_overtaken(one, members)}
+        nodes = {one.pod: one.node for one in attempts if one.outcome == scheduler_logs.BOUND or one.pod in overtaken}
         found: list[verdicts.Verdict] = []
         await shadow.until(lambda: name in shadow.conditions, SEES_S)
         condition = shadow.conditions.get(name, ("", "", ""))
         for _ in range(TRIES):
-            answers, said = shadow.decide_group(members, nodes)
+            answers, said = await shadow.decide_group(members, nodes)
             if not found:
                 for attempt, answer in zip(attempts, answers, strict=True):
                     if attempt.nominated:
                         await self._evictions(attempt, answer)
-            found = [verdicts.of_member(*pair) for pair in zip(attempts, answers, strict=True)]
+            found = [
+                verdicts.of_member(attempt, answer, is_overtaken=attempt.pod in overtaken)
+                for attempt, answer in zip(attempts, answers, strict=True)
+            ]
             found.append(verdicts.of_group(name, condition, said))
             if all(one.kind != verdicts.DIFFERENT for one in found):
                 break
         return found
+
+    def _is_overtaken(self, attempt: scheduler_logs.Attempt, members: list[str]) -> bool:
+        """It is bound too late: another member has written the allocation of a claim that both have."""
+        lost = verdicts.lost_claim(attempt)
+        if not lost:
+            return False
+        name = lost.rpartition("/")[2]
+        pods = self._shadow.store("pods")
+        having = [key for key in members if any(one.resourceClaimName == name for one in pods[key].spec.resourceClaims)]
+        return attempt.pod in having and len(having) > 1
 
     async def _remove_group(self, name: str) -> None:
         """Nobody takes away the finalizer that protects it."""

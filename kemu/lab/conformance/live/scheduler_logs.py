@@ -30,6 +30,7 @@ class Attempt:
     totals: dict[str, int] = field(default_factory=dict)
     outcome: str = ""
     node: str = ""
+    """Where it is bound, or was to be before its binding failed."""
     message: str = ""
     nominated: str = ""
     """The node on which it preempts."""
@@ -140,6 +141,11 @@ class SchedulerLog(Waiters):
             attempt.outcome, attempt.message = ERROR, said.get("err", "")
             self._end(attempt)
 
+    def _about_to_bind(self, said: dict[str, str]) -> None:
+        attempt = self.attempts.get(said["pod"])
+        if attempt is not None and "conditionType" not in said:
+            attempt.node = said["nominatedNodeName"]
+
     def _target(self, said: dict[str, str]) -> None:
         attempt = self._preempting[said["pod"]] = self.attempts[said["pod"]]
         attempt.nominated = said["node"]
@@ -179,6 +185,7 @@ _SAYINGS: dict[str, Callable[[SchedulerLog, dict[str, str]], None]] = {
     "Unable to schedule pod; no fit; waiting": SchedulerLog._failed,
     "Unable to schedule pod; no nodes are registered to the cluster; waiting": SchedulerLog._failed,
     "Error scheduling pod; retrying": SchedulerLog._error,
+    "Updating pod condition and nominated node name": SchedulerLog._about_to_bind,
     "the target node for the preemption is determined": SchedulerLog._target,
     "Start the preemption asynchronously": SchedulerLog._evicts,
     "Preemptor Pod preempted victim Pod": SchedulerLog._victim,

@@ -15,12 +15,14 @@ from kemu.emulated.objects import meta
 from kemu.emulated.scheduler import feeds
 from kemu.emulated.scheduler.cache import pod_groups
 from kemu.emulated.scheduler.cache.columns import IntArray
+from kemu.emulated.scheduler.cache.pod_groups import Groups
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.scheduler.configuration.timings import Timing
-from kemu.emulated.scheduler.cycle.decisions import ScheduleResult
+from kemu.emulated.scheduler.cycle.decisions import Decider, ScheduleResult
 from kemu.emulated.scheduler.devices.pod_claims import PodClaims
 from kemu.emulated.scheduler.experiments import switches
+from kemu.emulated.scheduler.extenders.clients import Extenders
 from kemu.emulated.scheduler.framework.results import PostFilterResult
 from kemu.emulated.scheduler.groups.attempts import Attempts
 from kemu.emulated.scheduler.groups.cycles import SCHEDULED, condition_of, failure_of
@@ -65,7 +67,7 @@ class Shadow(Waiters):
         groups = self.engine.handle.groups
         assert groups is not None
         self._groups = groups
-        self._attempts = Attempts(cluster, groups, self._deciders, _Harmless)  # type: ignore[arg-type]
+        self._attempts = _Attempts(self, groups, self._extenders)
         self._held: list[Callable[[], object]] | None = None
         self.awaited = ""
         """The object with which a group is complete, by ``namespace/name``: what comes after it waits."""
@@ -123,14 +125,21 @@ class Shadow(Waiters):
     ) -> None:
         try:
             decisions.begin(decider, pod)
-            told = decisions.told(decider, await self._extenders.decide(decider, pod))
-            if decider.came is not None and decider.came.candidate is not None:
-                await self._preempt_with_extenders(decider, pod, decider.came, told)
+            told = await self.told(decider, pod, await self._extenders.decide(decider, pod))
             answers[key] = {**told, "devices": {}}
         except Exception as error:  # as above
             answers[key] = _no_answer(error)
         finally:
             self.resume()
+
+    async def told(self, decider: Following, pod: PodInfo, made: ScheduleResult) -> Json:
+        """All that is to be said about an attempt in which extenders may have been asked."""
+        if made.filtering is None:
+            return {"error": made.error.message if made.error is not None else "", "feasible": [], "node": ""}
+        told = decisions.told(decider, made)
+        if decider.came is not None and decider.came.candidate is not None:
+            await self._preempt_with_extenders(decider, pod, decider.came, told)
+        return told
 
     async def _preempt_with_extenders(
         self, decider: Following, pod: PodInfo, came: PostFilterResult, told: Json
@@ -151,7 +160,9 @@ class Shadow(Waiters):
     def is_paused(self) -> bool:
         return self._held is not None
 
-    def decide_group(self, members: Sequence[str], nodes: Mapping[str, str]) -> tuple[list[Json], tuple[str, str, str]]:
+    async def decide_group(
+        self, members: Sequence[str], nodes: Mapping[str, str]
+    ) -> tuple[list[Json], tuple[str, str, str]]:
         """One attempt at a group, on the state at which the watches were paused; and its condition.
 
         ``members``: all of them, in the order in which the real scheduler tried them; ``nodes``: those that it took,
@@ -162,14 +173,13 @@ class Shadow(Waiters):
         key = pod_groups.key_of(queued[0].info.pod)
         assert key is not None
         for decider in self._deciders.values():
-            decider.wanted, decider.members = nodes, {}
+            decider.wanted = nodes
         self.engine.cluster.settle()
-        result = self._attempts.run(key, queued, preempts=True)
+        self._attempts.told.clear()
+        result = await self._attempts.run(key, queued, preempts=True)
         answers = []
         for place, name in enumerate(members):
-            told: Json = {}
-            for decider in self._deciders.values():
-                told = decider.members.get(name, told)
+            told = self._attempts.told.get(name, {})
             one = result.members[place] if place < len(result.members) else None
             failed = not result.fits or one is None or one.failure is not None
             message = failure_of(one, result)[0].message if failed else ""
@@ -212,7 +222,7 @@ class Shadow(Waiters):
         self.wake()
 
     @property
-    def deciders(self) -> Mapping[str, object]:
+    def deciders(self) -> Mapping[str, Decider]:
         return self._deciders
 
 
@@ -229,23 +239,9 @@ def _devices(decider: decisions.Asked) -> dict[str, list[str]]:
 
 
 class Following(decisions.Asked):
-    """Of the best nodes it takes the one that the real scheduler took; tells what there was to say of each member."""
+    """Of the best nodes it takes the one that the real scheduler took."""
 
     wanted: Mapping[str, str] = {}
-    members: dict[str, Json]
-    is_member = False
-
-    def decide(self, pod: PodInfo) -> ScheduleResult:
-        if not pod.pod.spec.HasField("schedulingGroup"):
-            return super().decide(pod)
-        self.compared = None
-        made = super().decide(pod)
-        self.members[meta.namespaced_name(pod.pod)] = (
-            {"error": made.error.message if made.error else "", "feasible": [], "node": ""}
-            if made.error is not None or made.filtering is None
-            else decisions.told(self, made)
-        )
-        return made
 
     def choose(self, decision: ScheduleResult, rows: IntArray, totals: IntArray, *, by_lot: bool = False) -> None:
         super().choose(decision, rows, totals, by_lot=by_lot)
@@ -254,6 +250,22 @@ class Following(decisions.Asked):
         best = (self.cluster.rows[row].name for row in rows[totals == totals.max()].tolist())
         if wanted is not None and wanted in best:
             decision.node = wanted
+
+
+class _Attempts(Attempts):
+    """Keeps what there was to say of each member."""
+
+    def __init__(self, shadow: Shadow, groups: Groups, extenders: Extenders) -> None:
+        super().__init__(shadow.engine.cluster, groups, shadow.deciders, extenders, _Harmless)  # type: ignore[arg-type]
+        self._shadow = shadow
+        self.told: dict[str, Json] = {}
+
+    async def decide(self, decider: Decider, pod: PodInfo) -> ScheduleResult:
+        assert isinstance(decider, Following)
+        decider.compared = None
+        made = await super().decide(decider, pod)
+        self.told[meta.namespaced_name(pod.pod)] = await self._shadow.told(decider, pod, made)
+        return made
 
 
 class _Harmless:
