@@ -125,7 +125,8 @@ def test_a_member_is_judged_by_its_node_its_scores_and_what_fails() -> None:
 
 
 def test_the_condition_of_a_group_is_that_of_its_first_cycle() -> None:
-    """With its watch behind the real scheduler writes False over True, when it goes on with the member that waits."""
+    """With its watch behind the real scheduler writes False over True, when it goes on with the member that waits. What
+    it did to the members is shown later."""
     begins = '"Attempting to schedule a pod belonging to a pod group" podGroup="dev/g"'
     waits = "0/1 nodes are available: 1 Too many pods. no new claims to deallocate"
     waits += ", preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
@@ -146,15 +147,19 @@ def test_the_condition_of_a_group_is_that_of_its_first_cycle() -> None:
         shadow = shadows.Shadow(env, client, drawn_pods.PROFILES)
         real = scheduler_logs.SchedulerLog(lambda attempt: None)
         shadow.engine.node_feed.on_add(_node(pods=1))
-        for pod in _members("ab"):
+        members = _members("ab")
+        for pod in members:
             shadow.engine.pod_feed.on_add(pod)
         informer = shadow.informers["podgroups"]
         watch: Any = informer._handler
         group = PodGroup(metadata={"name": "g", "namespace": "dev"})
         group.spec.schedulingPolicy.gang.minCount = 1
-        shadow.awaited = "dev/g"
+        shadow.pause("dev/g")
+        pods: Any = shadow.informers["pods"]._handler
+        pods.on_update(members[0], _changed(members[0], node="n"))  # the watch of groups is the slower one
+        assert not shadow.is_complete()
         watch.on_add(group)
-        assert shadow.is_paused()
+        assert shadow.is_complete()
         for text in said:
             real.hear(f"I1123 02:44:01.000001   77 schedule_one_podgroup.go:1] {text}\n")
         for status, reason, message in conditions:

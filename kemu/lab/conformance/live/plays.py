@@ -303,22 +303,22 @@ class Play:
         keys = [stand_ins.key_of(pod) for pod in members]
         await shadow.until(lambda: all(key in shadow.store("pods") for key in keys), SEES_S)
         await self._settle()
-        name = shadow.awaited = stand_ins.key_of(group)
+        name = stand_ins.key_of(group)
+        shadow.pause(name)
         await self._create(group)
 
         def have_decided() -> bool:
             cycle = real.group_cycles.get(name)
             return cycle is not None and cycle.is_over and all(key in real.first for key in keys)
 
-        if not await real.until(have_decided, DECIDES_S) or not await shadow.until(shadow.is_paused, SEES_S):
+        if not await real.until(have_decided, DECIDES_S) or not await shadow.until(shadow.is_complete, SEES_S):
             report.add(verdicts.missing(verdicts.GROUPS, name, "the real scheduler has not decided about all members"))
         else:
             for verdict in await self._group_verdicts(name):
                 report.add(verdict)
         is_bound = all(real.first[key].outcome == scheduler_logs.BOUND for key in keys if key in real.first)
-        if is_bound and have_decided() and shadow.is_paused():
+        if is_bound and have_decided() and shadow.is_complete():
             shadow.assume({key: real.first[key].node for key in real.group_cycles[name].members})
-        shadow.awaited = ""
         shadow.resume()
         for key in keys:
             attempt = real.first.get(key)

@@ -69,8 +69,9 @@ class Shadow(Waiters):
         self._groups = groups
         self._attempts = _Attempts(self, groups, self._extenders)
         self._held: list[Callable[[], object]] | None = None
-        self.awaited = ""
-        """The object with which a group is complete, by ``namespace/name``: what comes after it waits."""
+        self._awaited = ""
+        """The PodGroup with which a group is complete, by ``namespace/name``: it alone is shown in a pause. Its watch
+        may be slower than that of pods, which the real scheduler binds."""
         self.conditions: dict[str, tuple[str, str, str]] = {}
         """By group: status, reason and message of the first condition that was seen. The real scheduler goes on with
         members that wait at once, and writes again, even False over True while its own watch is behind."""
@@ -157,8 +158,16 @@ class Shadow(Waiters):
 
     # Groups -----------------------------------------------------------------------------------------------------------
 
-    def is_paused(self) -> bool:
-        return self._held is not None
+    def is_complete(self) -> bool:
+        """The group for which the watches were paused has been shown."""
+        return self._held is not None and not self._awaited
+
+    def completes(self, group: KubernetesObject) -> bool:
+        """Whether this is the group that is awaited, which it is no longer then."""
+        is_awaited = self._awaited == meta.namespaced_name(group)
+        if is_awaited:
+            self._awaited = ""
+        return is_awaited
 
     async def decide_group(
         self, members: Sequence[str], nodes: Mapping[str, str]
@@ -200,14 +209,16 @@ class Shadow(Waiters):
 
     # What the watches show --------------------------------------------------------------------------------------------
 
-    def pause(self) -> None:
-        """What the watches show from now on reaches the informers' stores, but not the scheduler."""
+    def pause(self, but_for: str = "") -> None:
+        """What the watches show from now on reaches the informers' stores, but not the scheduler; ``but_for``: a group
+        that does."""
+        self._awaited = but_for or self._awaited
         if self._held is None:
             self._held = []
 
     def resume(self) -> None:
         """It reaches the scheduler now, in its order; a decision in between may pause it again."""
-        held, self._held = self._held or [], None
+        held, self._held, self._awaited = self._held or [], None, ""
         while held and self._held is None:
             held.pop(0)()
         if self._held is not None:
@@ -331,16 +342,14 @@ class _Waking:
 
 
 class _Groups(_Waking):
-    """Keeps the first condition of each group; pauses after the group that is awaited."""
+    """Keeps the first condition of each group."""
 
     def on_add(self, obj: KubernetesObject) -> None:
-        super().on_add(obj)
-        self._shadow.show(lambda: self._added(obj))
-
-    def _added(self, obj: KubernetesObject) -> None:
-        if self._shadow.awaited and self._shadow.awaited == meta.namespaced_name(obj):
-            self._shadow.awaited = ""
-            self._shadow.pause()
+        if not self._shadow.completes(obj):
+            super().on_add(obj)
+            return
+        self._handler.on_add(obj)
+        self._shadow.wake()
 
     def on_update(self, old: KubernetesObject, new: Any) -> None:
         found = meta.get_condition(new.status.conditions, SCHEDULED)
