@@ -32,7 +32,7 @@ from kemu.emulated.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.lab.conformance.live import drawn_extenders
 from kemu.lab.conformance.live.waiters import Waiters
 from kemu.lab.conformance.scheduler import decisions
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, scheduling_v1alpha2_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
@@ -351,7 +351,8 @@ class _Groups(_Waking):
         self._handler.on_add(obj)
         self._shadow.wake()
 
-    def on_update(self, old: KubernetesObject, new: Any) -> None:
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
+        assert isinstance(new, scheduling_v1alpha2_pb2.PodGroup)
         found = meta.get_condition(new.status.conditions, SCHEDULED)
         if found is not None:
             told = (found.status, found.reason, found.message)
