@@ -152,7 +152,8 @@ class Gateway:
         if path is None:
             await backend.require(request.user, _right(request))
             if request.path == "/metrics":
-                return self._metrics.response(self._streams.count(), self._flows.seats, self._settings.measured)
+                levels = await backend.call("Levels", api_pb2.LevelsRequest(), identities.ADMINISTRATOR)
+                return self._metrics.response(self._streams.count(), levels, self._settings.measured)
             if request.path == statuses.PATH:
                 now_s = self._clock.unix_ns() // SECOND_NS
                 return statuses.response(request.headers.get("accept", ""), self._began_s, now_s)
