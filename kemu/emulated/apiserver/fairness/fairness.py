@@ -163,7 +163,7 @@ class Fairness:
             digest = rules.Digest(self._authorizer.user(by), asked.verb, asked.group, asked.combined, namespace)
             schema = self._schemas.find(digest)
             name, level = schema.metadata.name, self.levels[schema.spec.priorityLevelConfiguration.name]
-            hand = levels.flow_hash(name, rules.distinguisher(digest, schema)) if level.has_queues else 0
+            hand = levels.flow_hash(name, rules.distinguisher(digest, schema)) if level.hand_size else 0
             found = _Flow(level, name, hand, asked)
             # A namespace that stands in the object alone is another one the next time.
             if where is None or asked.namespace == where.namespace:

@@ -118,10 +118,6 @@ class Level:
         self._drop_queues()
 
     @property
-    def has_queues(self) -> bool:
-        return self._wanted > 1
-
-    @property
     def hand_size(self) -> int:
         """0: it has no queues."""
         return self._hand if self._wanted else 0
