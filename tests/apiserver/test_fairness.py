@@ -76,16 +76,17 @@ def begins(case: dict[str, Any]) -> list[int]:
 
     def begin(ticket: levels.Ticket) -> None:
         found[ticket.work] = clock.now // MICROSECOND_NS
-        clock.call_at_ns(clock.now + lasting[ticket.work] * MICROSECOND_NS, ticket.leave)
+        clock.call_at_ns(clock.now + lasting[ticket.work] * MICROSECOND_NS, level.leave, ticket)
 
     level = levels.Level("level", clock, begin, lambda ticket, error: None)
     level.configure(spec_of(case))
     level.resize(case["Limit"])
+    counts = levels.Counts()
 
     def arrive(number: int, linger_us: int, hand: int, seats: int, final: int) -> None:
-        ticket = levels.Ticket(level, "schema", number, seats, final, linger_us * MICROSECOND_NS)
+        ticket = levels.Ticket(level, counts, number, seats, final, linger_us * MICROSECOND_NS)
         try:
-            level.enter(ticket, hand)
+            level.enter(ticket, levels.hand_of(hand, case["Queues"], case["Hand"]) if case.get("Queues") else ())
         except errors.TooManyRequests:
             return
         if not ticket.is_waiting:

@@ -316,7 +316,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 return await _knowing(context, self._requests.answer(verb, request, by))
             finally:
                 if ticket is not None:
-                    ticket.leave()
+                    ticket.level.leave(ticket)
                 else:
                     self._go_on()
         except kemu_errors.ApiError as error:
@@ -414,25 +414,24 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         for call in batch.calls[:]:
             replies.in_flight += 1
             try:
-                work = (call, by, replies, None)
-                if is_fair:
-                    verb = call.WhichOneof("request")
-                    if verb is not None:
-                        ticket = self._fairness.enter(by, verb, getattr(call, verb), work)
-                        if not ticket.is_waiting:
-                            self._begin_late(work, ticket)
+                work: Work = (call, by, replies, None)
+                if is_fair and (verb := call.WhichOneof("request")) is not None:
+                    ticket = self._fairness.enter(by, verb, getattr(call, verb), work)
+                    if ticket.is_waiting:
                         continue
-                if seats.free:  # Flows.enter, and _begin, inlined
+                    work = (call, by, replies, ticket)
+                elif seats.free:  # Flows.enter, and _begin, inlined
                     seats.free -= 1
-                    while idle:
-                        waiting = idle.pop()
-                        if not waiting.done():
-                            waiting.set_result(work)
-                            break
-                    else:
-                        self._env.spawn(self._serve(work), "call")
-                elif seats.enter(by, work):
-                    self._begin(work)
+                else:
+                    seats.enter(by, work)
+                    continue
+                while idle:
+                    waiting = idle.pop()
+                    if not waiting.done():
+                        waiting.set_result(work)
+                        break
+                else:
+                    self._env.spawn(self._serve(work), "call")
             except kemu_errors.TooManyRequests as error:
                 self._refuse(call, by, replies, error)
 
@@ -473,7 +472,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             else:
                 replies.add(call.id, answer)
             if ticket is not None:
-                ticket.leave()
+                ticket.level.leave(ticket)
                 following = None
             elif seats.turns or seats.timer is not None:
                 following = seats.leave()
@@ -574,7 +573,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             return
         if not ticket.is_waiting:
             self._start_watch(stream, create)
-            ticket.leave()
+            ticket.level.leave(ticket)
             return
 
         async def start() -> None:
@@ -592,7 +591,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 self._late.pop(place, None)
             if stream in self.streams:
                 self._start_watch(stream, create)
-            ticket.leave()
+            ticket.level.leave(ticket)
 
         self._late[place] = self._env.spawn(start(), f"watch of {stream.by}")
 

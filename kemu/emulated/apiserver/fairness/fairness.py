@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kemu.emulated.apiserver.authorization import attributes
 from kemu.emulated.apiserver.authorization.attributes import Attributes
 from kemu.emulated.apiserver.authorization.authorizers import Authorizer
-from kemu.emulated.apiserver.fairness import lending, levels, rules
-from kemu.emulated.apiserver.fairness.levels import Level, Ticket
+from kemu.emulated.apiserver.fairness import lending, rules
+from kemu.emulated.apiserver.fairness.levels import Counts, Level, Ticket
 from kemu.emulated.apiserver.watch.cache import Collection, WatchCache
 from kemu.emulated.apiserver.watch.fanout import Fanout
 from kemu.errors import TooManyRequests
@@ -39,9 +39,12 @@ _WRITES = ("create", "update", "patch", "delete")
 
 class _Flow(NamedTuple):
     level: Level
-    schema: str
-    hand: int
+    counts: Counts
+    """Of its schema."""
+    hand: tuple[int, ...]
     asked: Attributes
+    widens: bool
+    """Whether requests may need several seats."""
 
 
 class Fairness:
@@ -71,6 +74,7 @@ class Fairness:
         self._is_lending = False
         self._schemas = rules.Schemas((), ())
         self._flows: dict[tuple[str, ...], _Flow] = {}
+        """By user, verb, namespace and kind."""
         self._sizes: dict[str, tuple[int, int]] = {}
         """Of the collections: mean bytes of their objects, and when that was found out."""
         self._leaving: list[Level] = []
@@ -87,8 +91,13 @@ class Fairness:
 
     def enter(self, by: str, verb: str, request: attributes.Request, work: object) -> Ticket:
         """The ticket has its seats, or waits. ``verb`` as the service has it. Raises TooManyRequests."""
-        found = self._flow(by, verb, request)
-        ticket = Ticket(found.level, found.schema, work, *self._estimate(found, request))
+        where = getattr(request, "resource", None)
+        key: tuple[str, ...] = by, verb, getattr(request, "namespace", "")
+        if where is not None:
+            key = by, verb, where.namespace, where.resource, getattr(request, "subresource", "")
+        found = self._flows.get(key) or self._flow(key, request)
+        seats = self._estimate(found, request) if found.widens else ()
+        ticket = Ticket(found.level, found.counts, work, *seats)
         found.level.enter(ticket, found.hand)
         return ticket
 
@@ -146,30 +155,27 @@ class Fairness:
 
     # Which flow
 
-    def _flow(self, by: str, verb: str, request: attributes.Request) -> _Flow:
-        where = _where(request)
-        if where is None:
-            # Bindings of one request may be in several namespaces: the first counts.
-            pods: Sequence[Any] = getattr(request, "bindings", (request,))
-            key: tuple[str, ...] = by, verb, *(one.namespace for one in pods[:1])
-        else:
-            name = getattr(request, "name", "") if where.resource == "namespaces" else ""
-            key = by, verb, where.resource, where.namespace, getattr(request, "subresource", ""), name
-        found = self._flows.get(key)
-        if found is None:
-            asked = next(iter(attributes.of_request(verb, request)), Attributes("create", "", "pods", "", "", "", ""))
-            # The namespace of a namespace is itself, as in RequestInfo.
-            namespace = asked.name if asked.resource == "namespaces" and not asked.group else asked.namespace
-            digest = rules.Digest(self._authorizer.user(by), asked.verb, asked.group, asked.combined, namespace)
-            schema = self._schemas.find(digest)
-            name, level = schema.metadata.name, self.levels[schema.spec.priorityLevelConfiguration.name]
-            hand = levels.flow_hash(name, rules.distinguisher(digest, schema)) if level.hand_size else 0
-            found = _Flow(level, name, hand, asked)
-            # A namespace that stands in the object alone is another one the next time.
-            if where is None or asked.namespace == where.namespace:
-                if len(self._flows) >= _REMEMBERED:
-                    self._flows.clear()
-                self._flows[key] = found
+    def _flow(self, key: tuple[str, ...], request: attributes.Request) -> _Flow:
+        by, verb, stated, *_ = key
+        # Bindings of one request may be in several namespaces: the first counts.
+        asked = next(iter(attributes.of_request(verb, request)), Attributes("create", "", "pods", "", "", "", ""))
+        # The namespace of a namespace is itself, as in RequestInfo.
+        is_namespace = asked.resource == "namespaces" and not asked.group
+        namespace = asked.name if is_namespace else asked.namespace
+        digest = rules.Digest(self._authorizer.user(by), asked.verb, asked.group, asked.combined, namespace)
+        schema = self._schemas.find(digest)
+        name, level = schema.metadata.name, self.levels[schema.spec.priorityLevelConfiguration.name]
+        hand = level.hand(f"{name}\0{rules.distinguisher(digest, schema)}") if level.hand_size else ()
+        counts = level.counts.setdefault(name, Counts())
+        widens = asked.verb in ("list", "watch") or (
+            asked.verb in _WRITES and (asked.resource, asked.subresource) != ("serviceaccounts", "token")
+        )
+        found = _Flow(level, counts, hand, asked, widens)
+        # A namespace that stands in the object alone is another one the next time.
+        if namespace == stated:
+            if len(self._flows) >= _REMEMBERED:
+                self._flows.clear()
+            self._flows[key] = found
         return found
 
     # How wide
@@ -177,15 +183,13 @@ class Fairness:
     def _estimate(self, found: _Flow, request: attributes.Request) -> tuple[int, int, int]:
         """Seats that it takes; those afterwards, and how long it takes these (``request/width.go``)."""
         asked = found.asked
-        where = _where(request)
+        where = getattr(request, "resource", None)
         collection = self._cache.collections.get("pods" if where is None else where.resource)
         if collection is None:
             return 1, 0, 0
         widest = found.level.widest or MOST_LIST_SEATS
         if isinstance(request, api_pb2.ListRequest | api_pb2.WatchCreate):
             return max(1, min(self._list_seats(asked, request, collection), widest, MOST_LIST_SEATS)), 0, 0
-        if asked.verb not in _WRITES or (asked.resource, asked.subresource) == ("serviceaccounts", "token"):
-            return 1, 0, 0
         watches = self._fanout.count_interested(collection.name, asked.namespace, getattr(request, "name", ""))
         if watches < _WATCHES_PER_SEAT:
             return 1, 0, 0
@@ -271,15 +275,14 @@ class Fairness:
 
     def _lend(self) -> None:
         """``updateBorrowingLocked``."""
-        now_ns = self._env.clock.now_ns()
         limited = [one for one in self.levels.values() if not one.is_exempt]
         whole = left = sum(one.nominal for one in self.levels.values())
         for level in self.levels.values():
             if level.is_exempt:
-                limit = max(level.least, level.demand.end_period(now_ns))
+                limit = max(level.least, level.end_period())
                 level.resize(limit)
                 left -= limit
-        needs = [max(one.least, min(one.nominal, one.demand.end_period(now_ns))) for one in limited]
+        needs = [max(one.least, min(one.nominal, one.end_period())) for one in limited]
         least = sum(one.least for one in limited)
         if left <= least:
             limits = [float(one.least) for one in limited]
@@ -294,12 +297,6 @@ class Fairness:
             limits = lending.shares(whole, claims)
         for level, seats in zip(limited, limits, strict=True):
             level.resize(_rounded(seats))
-
-
-def _where(request: attributes.Request) -> api_pb2.Resource | None:
-    which = request.list if isinstance(request, api_pb2.DeleteCollectionRequest) else request
-    found: api_pb2.Resource | None = getattr(which, "resource", None)
-    return found
 
 
 def _limits(spec: flow.PriorityLevelConfigurationSpec) -> tuple[int, int, int | None]:

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kemu.runtime.env import SECOND_NS
-
 _SMOOTHING = 0.977
 """``seatDemandSmoothingCoefficient``."""
 _LEAST_TARGET = 0.001
@@ -16,36 +14,25 @@ _LEAST_TARGET = 0.001
 class Demand:
     """The seats that one level wants, over time (``fairqueuing/integrator.go``)."""
 
-    __slots__ = ("_first", "_second", "_since_ns", "_start_ns", "now", "peak", "smoothed")
+    __slots__ = ("first", "now", "passed_ns", "peak", "second", "smoothed")
 
-    def __init__(self, now_ns: int) -> None:
+    def __init__(self) -> None:
         self.now = 0
         """Seats that are taken or waited for."""
         self.peak = 0
-        """The most of them in the last period."""
+        """The most of them in this period."""
         self.smoothed = 0.0
-        self._start_ns = self._since_ns = now_ns
-        self._first = self._second = 0.0
+        self.passed_ns = self.first = self.second = 0
+        """The time of the period; the integrals of seats and their squares over it, which the level keeps."""
 
-    def set(self, seats: int, now_ns: int) -> None:
-        passed = (now_ns - self._since_ns) / SECOND_NS
-        self._since_ns = now_ns
-        self._first += passed * self.now
-        self._second += passed * self.now * self.now
-        self.now = seats
-        self.peak = max(self.peak, seats)
-
-    def end_period(self, now_ns: int) -> int:
+    def end_period(self) -> int:
         """Returns the most seats of the period that ends."""
-        self.set(self.now, now_ns)
-        peak, self.peak = self.peak, self.now
-        passed = (now_ns - self._start_ns) / SECOND_NS
-        if passed > 0:
-            mean = self._first / passed
-            envelope = mean + math.sqrt(max(self._second / passed - mean * mean, 0.0))
+        if self.passed_ns:
+            mean = self.first / self.passed_ns
+            envelope = mean + math.sqrt(max(self.second / self.passed_ns - mean * mean, 0.0))
             self.smoothed = max(envelope, _SMOOTHING * self.smoothed + (1 - _SMOOTHING) * envelope)
-        self._start_ns = now_ns
-        self._first = self._second = 0.0
+        peak, self.peak = self.peak, self.now
+        self.passed_ns = self.first = self.second = 0
         return peak
 
 

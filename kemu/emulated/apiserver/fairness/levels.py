@@ -6,7 +6,7 @@ import hashlib
 import heapq
 import math
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kemu.emulated.apiserver import flows
@@ -23,34 +23,31 @@ class Ticket:
     """A request that waits for its seats, or has them."""
 
     __slots__ = (
-        "arrival", "cost", "is_waiting", "level", "linger_ns", "queue", "schema", "seats", "start_ns", "timer", "width",
+        "arrival", "cost", "counts", "is_waiting", "level", "linger_ns", "queue", "seats", "start_ns", "timer", "width",
         "work",
     )  # fmt: skip
 
     def __init__(
-        self, level: Level, schema: str, work: object, seats: int = 1, final: int = 0, linger_ns: int = 0
+        self, level: Level, counts: Counts, work: object, seats: int = 1, final: int = 0, linger_ns: int = 0
     ) -> None:
         """``seats``: what it takes while it is served; ``final``: what it takes for ``linger_ns`` afterwards."""
         self.level = level
-        self.schema = schema
+        self.counts = counts
+        """Of its schema."""
         self.work: Any = work
         """What is told when there are seats."""
         self.is_waiting = False
         self.seats = seats
-        self.width = max(seats, final)
+        self.width = seats if seats > final else final
         """Seats that it takes all the time (``MaxSeats``)."""
         self.linger_ns = linger_ns
-        self.cost = _work(seats, ESTIMATED_NS) + _work(final, linger_ns)
+        self.cost = (ESTIMATED_NS * seats + final * linger_ns + 5) // 10
         """``totalWork``."""
         self.arrival = 0
         """In the level's virtual time."""
         self.start_ns = 0
         self.timer: Timer | None = None
         self.queue: _Queue | None = None
-
-    def leave(self) -> None:
-        """It has been served: others get its seats."""
-        self.level.leave(self)
 
 
 class _Queue:
@@ -81,7 +78,7 @@ class Level:
         self.name = name
         self.counts: dict[str, Counts] = {}
         """By schema."""
-        self.demand = Demand(clock.now_ns())
+        self.demand = Demand()
         self.nominal = self.least = self.most = 0
         self.limit = 0
         """Seats that it has now: with what it borrows, without what it lends."""
@@ -122,55 +119,84 @@ class Level:
         """0: it has no queues."""
         return self._hand if self._wanted else 0
 
+    def hand(self, flow: str) -> tuple[int, ...]:
+        """The queues of a flow (``hashFlowID``)."""
+        value = int.from_bytes(hashlib.sha256(flow.encode()).digest()[:8], "little")
+        return hand_of(value if self._wanted > 1 else 0, self._wanted, self.hand_size)
+
     @property
     def is_idle(self) -> bool:
         return not self._executing and not self._waiting
+
+    def end_period(self) -> int:
+        """Returns the most seats that were wanted at once since the last time."""
+        self._sync()
+        return self.demand.end_period()
 
     def resize(self, limit: int) -> None:
         self._sync()
         self.limit = limit
         self._dispatch(None)
 
-    def enter(self, ticket: Ticket, hand: int) -> None:
-        """``hand``: a hash of the flow. Afterwards it has its seats, or waits. Raises TooManyRequests."""
-        now_ns = self._sync()
-        counts = self._counts(ticket)
+    def enter(self, ticket: Ticket, hand: Sequence[int]) -> None:
+        """``hand``: the queues of its flow. Afterwards it has its seats, or waits. Raises TooManyRequests."""
+        self._sync()
         if not self._wanted:
             if not self._has_room(ticket):
-                raise self._refusal(counts, "concurrency-limit", now_ns)
-            self._run(ticket, now_ns)
+                raise self._refusal(ticket.counts, "concurrency-limit")
+            self._run(ticket)
             return
-        queue = self._deal(hand)
+        offset = self._enqueued % len(hand)
+        self._enqueued += 1
+        queue = self._queues[hand[offset]]
+        if self._waiting:
+            # Of its hand the one with the least work (``shuffleShardLocked``).
+            queue = min((self._queues[hand[place]] for place in range(offset - len(hand), offset)), key=_work)
         if self._taken >= self.limit and len(queue.waiting) >= self._queue_limit:
             self._bound(queue)
-            raise self._refusal(counts, "queue-full", now_ns)
+            raise self._refusal(ticket.counts, "queue-full")
         if not queue.waiting and not queue.executing:
             queue.next = self._virtual
             self._active += 1
-        ticket.arrival, ticket.is_waiting, ticket.queue = self._virtual, True, queue
+        ticket.arrival, ticket.queue = self._virtual, queue
+        if not self._waiting and self._taken + ticket.width <= self.limit:
+            # What follows, for a request that is alone.
+            self._robin = queue.index
+            queue.next = max(queue.next, self._virtual) + ticket.cost
+            self._run(ticket)
+            return
+        ticket.is_waiting = True
         queue.waiting.append(ticket)
         self._count_waiting(ticket, 1)
         self._bound(queue)
         self._dispatch(ticket)
         if ticket.is_waiting:
-            ticket.timer = self._clock.call_at_ns(now_ns + flows.WAIT_LIMIT_NS, self._expire, ticket)
+            ticket.timer = self._clock.call_at_ns(self._synced_ns + flows.WAIT_LIMIT_NS, self._expire, ticket)
 
     def leave(self, ticket: Ticket) -> None:
-        now_ns = self._sync()
+        """It has been served: others get its seats."""
+        self._sync()
         self._executing -= 1
-        self._counts(ticket).executing -= 1
+        ticket.counts.executing -= 1
         queue = ticket.queue
         if queue is not None:
             queue.executing -= 1
-            queue.next -= _work(ticket.seats, ESTIMATED_NS - (now_ns - ticket.start_ns))
-            self._bound(queue)
-            self._active -= not queue.executing and not queue.waiting
+            queue.next -= (ticket.seats * (ESTIMATED_NS - (self._synced_ns - ticket.start_ns)) + 5) // 10
+            if queue.waiting:
+                self._bound(queue)
+            elif not queue.executing:
+                self._active -= 1
         if ticket.linger_ns:
             self._number += 1
-            heapq.heappush(self._lingering, (now_ns + ticket.linger_ns, self._number, ticket))
+            heapq.heappush(self._lingering, (self._synced_ns + ticket.linger_ns, self._number, ticket))
         else:
-            self._release(ticket, now_ns)
-        self._dispatch(None)
+            self._taken -= ticket.width
+            ticket.counts.seats -= ticket.width
+            self.demand.now -= ticket.width
+        if self._waiting:
+            self._dispatch(None)
+        elif len(self._queues) > self._wanted:
+            self._drop_queues()
 
     def give_up(self, ticket: Ticket) -> None:
         """Its client does not want it any more; it waits or has just got its seats."""
@@ -185,14 +211,6 @@ class Level:
         for queue in self._queues:
             for ticket in [one for one in queue.waiting if is_gone(one.work)]:
                 self.give_up(ticket)
-
-    def _deal(self, hand: int) -> _Queue:
-        """Of a hand of queues that belongs to the flow, the one with the least work (``shuffleShardLocked``)."""
-        cards = dealt(hand, self._wanted, self._hand)
-        offset = self._enqueued % len(cards)
-        self._enqueued += 1
-        queues = [self._queues[cards[(offset + place) % len(cards)]] for place in range(len(cards))]
-        return min(queues, key=_waiting)
 
     def _dispatch(self, entering: Ticket | None) -> None:
         """As many as there are seats for; in order of the virtual times at which they would end. ``entering`` need not
@@ -217,8 +235,7 @@ class Level:
                 # It lingers on fewer seats, for longer.
                 ticket.linger_ns = ticket.linger_ns * ticket.width // self.limit
                 ticket.width = max(ticket.seats, self.limit)
-            queue.executing += 1
-            self._run(ticket, self._synced_ns)
+            self._run(ticket)
             queue.next += ticket.cost
             self._bound(queue)
             if ticket is not entering:
@@ -235,22 +252,20 @@ class Level:
         self._sync()
         self._dispatch(None)
 
-    def _run(self, ticket: Ticket, now_ns: int) -> None:
-        counts = self._counts(ticket)
+    def _run(self, ticket: Ticket) -> None:
+        counts, width = ticket.counts, ticket.width
+        if ticket.queue is not None:
+            ticket.queue.executing += 1
         self._executing += 1
-        self._taken += ticket.width
+        self._taken += width
         counts.executing += 1
-        counts.seats += ticket.width
+        counts.seats += width
         counts.dispatched += 1
-        ticket.start_ns = now_ns
-        self.demand.set(self._taken + self._waiting_seats, now_ns)
-
-    def _release(self, ticket: Ticket, when_ns: int) -> None:
-        self._taken -= ticket.width
-        self._counts(ticket).seats -= ticket.width
-        self.demand.set(self._taken + self._waiting_seats, when_ns)
-        if len(self._queues) > self._wanted:
-            self._drop_queues()
+        ticket.start_ns = self._synced_ns
+        demand = self.demand
+        demand.now += width
+        if demand.now > demand.peak:
+            demand.peak = demand.now
 
     def _has_room(self, ticket: Ticket) -> bool:
         """``canAccommodateSeatsLocked``."""
@@ -260,21 +275,27 @@ class Level:
             return not self._executing
         return self._taken + ticket.width <= self.limit
 
-    def _sync(self) -> int:
-        """Virtual time goes on: the more queues share the seats, the slower. Returns the time."""
+    def _sync(self) -> None:
         now_ns = self._clock.now_ns()
         while self._lingering and self._lingering[0][0] <= now_ns:
             when_ns, _, ticket = heapq.heappop(self._lingering)
             self._advance(when_ns)
-            self._release(ticket, when_ns)
-        self._advance(now_ns)
-        return now_ns
+            self._taken -= ticket.width
+            ticket.counts.seats -= ticket.width
+            self.demand.now -= ticket.width
+        if now_ns != self._synced_ns:
+            self._advance(now_ns)
 
     def _advance(self, now_ns: int) -> None:
+        """Virtual time goes on: the more queues share the seats, the slower."""
+        passed_ns = now_ns - self._synced_ns
+        self._synced_ns = now_ns
         if self._active:
             seats = min(self._taken + self._waiting_seats, self.limit)
-            self._virtual += _work(seats / self._active, now_ns - self._synced_ns)
-        self._synced_ns = now_ns
+            self._virtual += math.floor(seats / self._active * passed_ns / 10 + 0.5)
+        self.demand.passed_ns += passed_ns
+        self.demand.first += passed_ns * self.demand.now
+        self.demand.second += passed_ns * self.demand.now * self.demand.now
 
     def _bound(self, queue: _Queue) -> None:
         """``boundNextDispatchLocked``: no queue saves up what it did not use."""
@@ -282,9 +303,9 @@ class Level:
             queue.next = queue.waiting[0].arrival
 
     def _expire(self, ticket: Ticket) -> None:
-        now_ns = self._sync()
+        self._sync()
         self._eject(ticket)
-        self._expires(ticket, self._refusal(self._counts(ticket), "time-out", now_ns))
+        self._expires(ticket, self._refusal(ticket.counts, "time-out"))
 
     def _eject(self, ticket: Ticket) -> None:
         queue = ticket.queue
@@ -296,33 +317,27 @@ class Level:
             ticket.timer.cancel()
         self._count_waiting(ticket, -1)
         self._bound(queue)
-        self.demand.set(self._taken + self._waiting_seats, self._synced_ns)
 
     def _count_waiting(self, ticket: Ticket, by: int) -> None:
-        counts = self._counts(ticket)
+        counts = ticket.counts
         self._waiting += by
         self._waiting_seats += by * ticket.width
         counts.waiting += by
         counts.waiting_seats += by * ticket.width
-        self.demand.set(self._taken + self._waiting_seats, self._synced_ns)
+        self.demand.now += by * ticket.width
+        self.demand.peak = max(self.demand.peak, self.demand.now)
 
     def _drop_queues(self) -> None:
         """Those that are no longer wanted, once they are empty."""
         while len(self._queues) > self._wanted and not self._queues[-1].waiting and not self._queues[-1].executing:
             self._queues.pop()
 
-    def _counts(self, ticket: Ticket) -> Counts:
-        found = self.counts.get(ticket.schema)
-        if found is None:
-            found = self.counts[ticket.schema] = Counts()
-        return found
-
-    def _refusal(self, counts: Counts, why: str, now_ns: int) -> TooManyRequests:
+    def _refusal(self, counts: Counts, why: str) -> TooManyRequests:
         counts.rejected[why] += 1
-        return TooManyRequests(flows.MESSAGE, retry_after_s=self._pace.refused(now_ns // SECOND_NS))
+        return TooManyRequests(flows.MESSAGE, retry_after_s=self._pace.refused(self._synced_ns // SECOND_NS))
 
 
-def dealt(value: int, deck: int, hand: int) -> list[int]:
+def hand_of(value: int, deck: int, hand: int) -> tuple[int, ...]:
     """Cards of a hand (``shufflesharding.Dealer``)."""
     remainders: list[int] = []
     for place in range(hand):
@@ -333,18 +348,8 @@ def dealt(value: int, deck: int, hand: int) -> list[int]:
         for other in reversed(remainders[:place]):
             card += card >= other
         cards.append(card)
-    return cards
+    return tuple(cards)
 
 
-def flow_hash(schema: str, distinguisher: str) -> int:
-    """``hashFlowID``."""
-    return int.from_bytes(hashlib.sha256(f"{schema}\0{distinguisher}".encode()).digest()[:8], "little")
-
-
-def _waiting(queue: _Queue) -> int:
+def _work(queue: _Queue) -> int:
     return sum(ticket.cost for ticket in queue.waiting)
-
-
-def _work(seats: float, ns: int) -> int:
-    """In seats times 10 ns (``SeatsTimesDuration``)."""
-    return math.floor(seats * ns / 10 + 0.5)

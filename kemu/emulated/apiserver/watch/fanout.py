@@ -360,9 +360,12 @@ class Fanout:
         group = self._groups.get(name)
         if group is None:
             return 0
-        places = (-1, ""), (selections.NAMESPACE, namespace), (selections.NAME, object_name)
-        found = (group.buckets.get(place, {}) for place in places)
-        return sum(len(watchers) for bucket in found for watchers in bucket.values())
+        count, buckets = 0, group.buckets
+        for place in ((-1, ""), (selections.NAMESPACE, namespace), (selections.NAME, object_name)):
+            if (bucket := buckets.get(place)) is not None:
+                for watchers in bucket.values():
+                    count += len(watchers)
+        return count
 
     def _watchers_of(self, name: str) -> list[Watcher]:
         group = self._groups.get(name)
