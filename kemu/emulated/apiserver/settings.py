@@ -163,7 +163,7 @@ class ApiServers:
     )
     services: dict[str, int] = setting(
         MapOf(Whole(1, 65535)),
-        "Ports of this machine where processes listen for webhooks' Services, by NAMESPACE/NAME.",
+        "Ports of this machine where processes listen for Services of webhooks and APIServices, by NAMESPACE/NAME.",
         {},
     )
 

@@ -6,10 +6,11 @@ flow schemas and priority levels, API services.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kemu import errors
 from kemu.emulated.client import clients, retries
+from kemu.emulated.gateway import aggregation
 from kemu.emulated.objects.kinds import service_ranges
 from kemu.lab.up.keepers import api_services, credentials, flows, namespaces, policy_types
 from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2, meta_v1_pb2, storage_v1_pb2
@@ -31,18 +32,20 @@ class Bootstrap:
         *,
         ranges: Sequence[str] = (),
         alone: bool = False,
+        processes: Collection[str] = (),
     ) -> None:
         """``authority``: in PEM; empty: there is none. ``more``: further objects, without namespaces. ``ranges``: of
-        the addresses of Services. ``alone``: without what kube-controller-manager keeps."""
+        the addresses of Services. ``alone``: without what kube-controller-manager keeps. ``processes``: Services that
+        a process stands for."""
         self._env = env
         self._client = client
-        self._more = more
+        self._more = (*((aggregation.authentication(authority),) if authority else ()), *more)
         self._address = service_ranges.first((ranges or service_ranges.USUAL)[0])
         self._namespaces = None if alone else namespaces.NamespaceKeeper(env, client, authority)
         self._flows = flows.FlowKeeper(env, client)
         self._credentials = None if alone else credentials.CredentialKeeper(env, client)
         self._policies = None if alone else policy_types.PolicyTypeKeeper(env, client)
-        self._services = api_services.ApiServiceKeeper(env, client)
+        self._services = api_services.ApiServiceKeeper(env, client, processes)
 
     async def furnish(self) -> None:
         """What pods need. Returns when it is there."""

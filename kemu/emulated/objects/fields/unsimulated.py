@@ -35,7 +35,5 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
     "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT, "service-cidr"),
     "ServiceCIDR": Unsimulated(_NO_NETWORK, LEAVE_OUT, "service-cidr"),
     "PodTemplate": Unsimulated("nobody makes pods of it", _NO_PODS_FROM),
-    "FlowSchema": Unsimulated("flows of requests are fixed; kemu up only classifies by them", LEAVE_OUT),
-    "PriorityLevelConfiguration": Unsimulated("there is one level", LEAVE_OUT),
 }  # fmt: skip
 """By kind, those that the API server stores too."""
