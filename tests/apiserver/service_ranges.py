@@ -181,7 +181,7 @@ TWO: list[Step] = [
     _service("turned", "?dryRun=All", ipFamilies=["IPv6", "IPv4"], ipFamilyPolicy="RequireDualStack"),
     # Up and down
     _service("up", clusterIP="10.96.5.8"),
-    # An address that a Service gets in its first second has "a wrong reference" if the repair is faster than the update.
+    # What a Service gets in its first second has "a wrong reference" where the repair is faster than the update.
     _wait(2),
     _patch(f"{SERVICES}/up", spec={"ipFamilyPolicy": "PreferDualStack", "clusterIPs": ["10.96.5.8", "fd00:10::8"]}),
     _get(f"{ADDRESSES}/fd00:10::8"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kemu.emulated.apiserver.registry import services
+from kemu.emulated.apiserver.admission import services
 from kemu.emulated.controllers.services import ranges
 from kemu.emulated.objects.kinds import service_ranges
 from kemu.messages.k8s import core_v1_pb2, networking_v1_pb2
