@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from pathlib import Path
 
 import pytest
 
+from kemu import errors
 from kemu.emulated.apiserver.admission import services
 from kemu.emulated.controllers.services import ranges
 from kemu.emulated.objects.kinds import service_ranges
@@ -162,3 +164,19 @@ def test_the_upper_band_comes_first_and_no_address_comes_twice() -> None:
     assert sorted(found[:14]) == sorted(upper)
     assert sorted(found[14:]) == sorted(lower)
     assert found[:14] != upper
+
+
+def test_what_these_tests_are_for_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: a range goes at once, and an address counts as free that another API server has given."""
+    monkeypatch.setattr(ranges, "GRACE_S", 0)
+    with pytest.raises(AssertionError):
+        test_a_range_goes_when_its_addresses_are_in_another_one_or_nobodys(tmp_path / "range")
+    create = services.Services._create
+
+    async def careless(self: services.Services, name: str, service: core_v1_pb2.Service) -> None:
+        with contextlib.suppress(errors.AlreadyExists):
+            await create(self, name, service)
+
+    monkeypatch.setattr(services.Services, "_create", careless)
+    with pytest.raises(AssertionError):
+        test_two_api_servers_never_give_one_address_twice(tmp_path / "servers")
