@@ -186,6 +186,7 @@ def test_requests_go_to_the_other_server_as_their_user(client: Client, things: T
     assert answer.status_code == 200, answer.text
     asked = answer.json()
     assert asked["path"] == f"{THINGS}?limit=5"
+    assert asked["headers"]["host"] == ["things.default.svc"]
     assert asked["headers"]["x-remote-user"] == ["kubernetes-admin"]
     assert asked["headers"]["x-remote-group"] == ["system:masters", "system:authenticated"]
     assert "authorization" not in asked["headers"]

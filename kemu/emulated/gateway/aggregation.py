@@ -87,6 +87,7 @@ class _Server:
         self.checked = 0.0
         self.checking: asyncio.Task[None] | None = None
         self._name = f"{service.spec.service.name}.{service.spec.service.namespace}.svc"
+        self._port = service.spec.service.port or _DEFAULT_PORT
         self._service = service
         self._identity = identity
         self._sockets = outside.Sockets()
@@ -122,7 +123,7 @@ class _Server:
 
         return self.open().request(
             method,
-            yarl.URL(f"https://{self._name}:{self.where[1]}{target}", encoded=True),
+            yarl.URL(f"https://{self._name}:{self._port}{target}", encoded=True),
             data=body or None,
             headers=[*headers, *_remote(user)],
             server_hostname=self._name,
