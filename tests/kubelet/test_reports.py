@@ -145,8 +145,7 @@ def test_what_others_write_over_a_status_is_put_right_at_the_next_look(cluster: 
         assert before is not None
         await cluster.at(50)
         now_ns = cluster.clock.epoch_unix_s * 10**9 + cluster.clock.now_ns()
-        changed = core_v1_pb2.Pod()
-        changed.CopyFrom(before)
+        changed = meta.copied(before)
         meta.set_condition(changed.status.conditions, "Ready", "False", "Custom", "by hand", now_ns)
         changed.status.phase = "Pending"
         await cluster.client.update_status(changed)

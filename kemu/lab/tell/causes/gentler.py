@@ -155,7 +155,7 @@ def previous_template(workload: Workload, others: Iterable[Message]) -> core_v1_
         if owner is None or not is_near or (owner.kind, owner.name) != (kind, workload.metadata.name):
             continue
         if isinstance(one, apps_v1_pb2.ReplicaSet):
-            template = copied(one.spec.template)
+            template = meta.copied(one.spec.template)
             template.metadata.labels.pop(_HASH, None)
             found.append((revisions.revision(one) or 0, template))
         elif (template_ := _of_revision(one)) is not None:
@@ -211,7 +211,7 @@ class _Workload:
         template = previous_template(self.message, (one.message for one in self.scenario.setup))
         if template is None:
             return None
-        changed = copied(self.message)
+        changed = meta.copied(self.message)
         changed.spec.template.CopyFrom(template)
         fields = [
             f"{path.removeprefix('spec.template.').removeprefix('spec.')}: {after or 'none'}"
@@ -230,7 +230,7 @@ class _Workload:
             if said is not None:
                 before = int(said[1])
                 if 0 < before < self.message.spec.replicas:
-                    changed = copied(self.message)
+                    changed = meta.copied(self.message)
                     changed.spec.replicas = before
                     return self._with(changed), f"{before} replicas of {self.name}, as before"
         return None
@@ -310,7 +310,7 @@ class _Workload:
             elif isinstance(message, core_v1_pb2.Pod) and self._is_own(message, owners):
                 notes = lambda one: one.metadata.annotations  # noqa: E731
             if notes is not None and usages.USAGE in notes(message):
-                changed = copied(message)
+                changed = meta.copied(message)
                 notes(changed)[usages.USAGE] = flattened(notes(message)[usages.USAGE])
                 manifest = dataclasses.replace(manifest, message=changed)
             setup.append(manifest)
@@ -339,7 +339,7 @@ class _Workload:
                 used: float = sum(curve.most(0, seconds) for own in listed for key, curve in own.items() if key in keys)
                 most[resource] = max(most.get(resource, 0), used)
         parts = []
-        changed = copied(self.message)
+        changed = meta.copied(self.message)
         for resource, used in most.items():
             wants = self._requested(resource)
             if not used or wants <= _TOO_MUCH * used or resource not in self.short_of:
@@ -383,12 +383,6 @@ def _flat(usage: Mapping[str, Json], wants: float) -> dict[str, Any]:
 def _memory(usage: Mapping[str, Any]) -> float:
     own = quantities.approximate(usage["memory"]) if isinstance(usage.get("memory"), str) else 0.0
     return float(own) + sum(_memory(one) for one in usage.get("containers", {}).values())
-
-
-def copied(message: M) -> M:
-    made = type(message)()
-    made.CopyFrom(message)
-    return made
 
 
 def full_name(message: Message) -> str:
