@@ -27,16 +27,17 @@ def search(
         asked = [name for name in asked if name not in recorded]
     elif arguments:
         asked = arguments
-    missing = False
+    missing = 0
     for name in asked:
         begun = time.perf_counter()
         found = find(name)
         print(f"{name}: {found or missing_text} ({time.perf_counter() - begun:.1f} s)", flush=True)
         if found is None:
-            missing = True
+            missing += 1
             recorded.pop(name, None)
         else:
             recorded[name] = found
         ordered = {each: recorded[each] for each in order if each in recorded}
         json_files.write(file, ordered)
+    print(f"{len(asked) - missing} of {len(asked)} recorded")
     return 1 if missing else 0

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kemu.emulated import variants
-from kemu.emulated.objects import meta
 from kemu.lab.tell import people
 from kemu.lab.tell.causes import gentler
 from kemu.lab.tell.causes.acts import CHANGED, CREATED, DELETED, MOST_FIELDS, SECOND_NS, Act, amount, differences
@@ -261,9 +260,8 @@ class Words:
         template = gentler.previous_template(message, others)
         if template is None:
             return []
-        before = meta.copied(message)
-        before.spec.template.CopyFrom(template)
-        first, *rest = _changes(differences(before, message)) or ["nothing"]
+        before, after = (gentler.with_template(message, one) for one in (template, message.spec.template))
+        first, *rest = _changes(differences(before, after)) or ["nothing"]
         return [f"its last rollout: {first}", *rest]
 
     def _used(self, act: Act) -> str:
