@@ -5,13 +5,13 @@ from __future__ import annotations
 import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from kemu.emulated.objects.amounts import requests
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.limits import DEFAULT, Limits
-from kemu.lab.checks.results import Check, Result, seconds, several
+from kemu.lab.checks.results import Check, LimitedCheck, Result, seconds, several
 from kemu.runtime.runlog import events
 from kemu.runtime.words import counted
 
@@ -21,7 +21,7 @@ SYSTEM_CRITICAL = 2_000_000_000
 """A pod of this priority or a higher one is critical (``SystemCriticalPriority`` in pkg/apis/scheduling)."""
 
 
-class PreemptorsOutrankVictims(Check):
+class PreemptorsOutrankVictims(LimitedCheck):
     """No pod is preempted for a pod of the same or a lower priority.
 
     A kubelet may also preempt any pod that is not critical for one that is (``Preemptable`` in pkg/kubelet/types). Not
@@ -34,10 +34,6 @@ class PreemptorsOutrankVictims(Check):
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._by_qos = limits.rank_by_qos
         self._preemptions: list[tuple[int, str, events.PodPreempting | events.OfVictim]] = []
-
-    @classmethod
-    def within(cls, limits: Limits) -> Self:
-        return cls(limits)
 
     def on_event(self, time_ns: int, actor: str, event: events.PodPreempting | events.OfVictim) -> None:
         self._preemptions.append((time_ns, actor, event))
