@@ -396,7 +396,7 @@ class Decider:
             places = [own.row] if narrowed is None else np.flatnonzero(narrowed == own.row).tolist()
             met = any((place - start) % nodes < visited for place in places) and bool(column[own.row])
             decision.evaluated += not met
-        handle.start_row = (handle.start_row + decision.evaluated) % (filtering.counted or every)
+        handle.start_row = (handle.start_row + decision.evaluated) % filtering.counted
         return rows
 
     def _wanted(self, nodes: int) -> int:
