@@ -6,7 +6,6 @@ import operator
 
 import pytest
 
-from kemu.emulated.apiserver.storage import Entry
 from kemu.emulated.objects.wire import shared_objects, wires
 from kemu.emulated.objects.wire.shared_objects import MOST_BYTES, PLACES, SharedObjects
 from kemu.messages.k8s import core_v1_pb2
@@ -79,20 +78,6 @@ def test_lists_share_their_objects_until_as_much_news_has_come(objects: SharedOb
     for number in range(PLACES + 1):
         objects.parse(core_v1_pb2.Pod, number, wire_of("news", number))
     assert not any(map(operator.is_, first, objects.parse_list(core_v1_pb2.Pod, wires_of_list)))
-
-
-@pytest.mark.parametrize("large", [2, 4])
-def test_who_holds_an_object_of_a_large_list_holds_the_bytes_of_the_cache(
-    large: int, objects: SharedObjects, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shared_objects, "LARGE", large)
-    entries = [Entry(b"/a", 7, wire_of("a", 7)[: -len(wires.version_suffix(7))]), Entry(b"/b", 8, b"other bytes")]
-    objects.sends([*entries, Entry(b"/c", 9, b"not listed")])
-    listed = objects.parse_list(core_v1_pb2.Pod, [entries[0].wire, wire_of("b", 8)])
-    held = [objects.hold(obj) for obj in listed]
-    assert (held[0]._value is entries[0].value) == (large == 2)
-    objects.clear()
-    assert [one.get() for one in held] == listed
 
 
 def test_what_short_lists_left_behind_is_forgotten(objects: SharedObjects) -> None:

@@ -26,7 +26,7 @@ from kemu.emulated.apiserver.storage import Entry, Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.apiserver.watch.feed import Feed
 from kemu.emulated.objects import heartbeats, resources
-from kemu.emulated.objects.wire import key_ranges, shared_objects
+from kemu.emulated.objects.wire import key_ranges
 from kemu.messages.v1 import api_pb2
 
 SCAN_PAGE = 1_000
@@ -131,7 +131,6 @@ class Reader:
             if selection.only_namespace:
                 response.remaining_item_count = len(entries) - limit
             del entries[limit:]
-        shared_objects.OBJECTS.sends(entries)
         response.items.extend(self._shown(selection.resource, [entry.wire for entry in entries]))
         return response
 

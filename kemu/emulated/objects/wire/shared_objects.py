@@ -98,7 +98,7 @@ def seen(message: type[KubernetesObject], wire: bytes) -> Seen:
 class SharedObjects:
     """Shared objects of one process."""
 
-    __slots__ = ("_bytes", "_held", "_listed", "_news", "_sealed", "_values", "checks", "kept")
+    __slots__ = ("_bytes", "_held", "_listed", "_news", "_sealed", "checks", "kept")
 
     def __init__(self) -> None:
         self.kept: list[Seen | None] = [None] * PLACES
@@ -108,8 +108,6 @@ class SharedObjects:
         """Objects of lists, by their bytes."""
         self._held: dict[int, Held] = {}
         """What holds objects of lists for long, by the identity of the object, which :attr:`_listed` keeps."""
-        self._values: dict[int, bytes] = {}
-        """Of the last large list that an API server of this process has sent: by revision, the bytes in its cache."""
         self._news = 0
         """How many objects were parsed since the last list."""
         self._sealed: dict[int, bytes] = {}
@@ -160,12 +158,6 @@ class SharedObjects:
             self._sealed[place] = made[1].SerializeToString(deterministic=True)
         return made
 
-    def sends(self, entries: Sequence[Any]) -> None:
-        """An API server sends a list of these entries (:mod:`kemu.emulated.apiserver.storage`): who holds an object of
-        a large one holds the bytes that the cache has, too."""
-        if len(entries) >= LARGE:
-            self._values = {entry.revision: entry.value for entry in entries}
-
     def parse_list(self, message: type[K], listed_wires: Sequence[bytes]) -> list[K]:
         """The objects of a list. Read them, never change them."""
         listed: dict[bytes, Any] = self._listed.setdefault(message, {})
@@ -175,12 +167,7 @@ class SharedObjects:
             obj = listed.get(wire)
             if obj is None:
                 obj = listed[wire] = message.FromString(wire)
-                revision, value = revision_of(wire) if self._values else -1, wire
-                if revision in self._values and self._values[revision] + wires.version_suffix(revision) == wire:
-                    value = self._values[revision]
-                else:
-                    revision = -1
-                self._held[id(obj)] = Held(message, revision, value, obj)
+                self._held[id(obj)] = Held(message, -1, wire, obj)
             objects.append(obj)
         if len(listed) > 2 * len(objects) + PLACES:
             # Most of them are of lists that were longer, or are no longer true.
@@ -224,7 +211,6 @@ class SharedObjects:
         is_large = len(self._held) >= LARGE
         self._held.clear()
         self._listed.clear()
-        self._values = {}
         if is_large:
             garbage.give_back()
 
