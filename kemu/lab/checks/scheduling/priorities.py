@@ -91,6 +91,8 @@ class _Scheduler:
     """By node and UID, the pods that it has put there."""
     nominated: dict[str, dict[str, int]] = field(default_factory=dict)
     """By node and UID, since when it keeps room there for a pod."""
+    kept_on: dict[str, dict[str, None]] = field(default_factory=dict)
+    """By UID, the nodes in ``nominated`` where it may be."""
     dropped: dict[str, dict[str, int]] = field(default_factory=dict)
     """By UID: the nominations that the last attempt of the pod ended, by node."""
     tries: dict[str, list[int]] = field(default_factory=dict)
@@ -164,10 +166,10 @@ class NoPriorityInversion(Check):
                     findings.append(_passed_over(actor, pod, lower, f"from {seconds(start_ns)} to {seconds(time_ns)}"))
             elif kind == events.PreemptionPlanned.KIND:
                 if rest in scheduler.dropped.get(uid, {}):
-                    scheduler.nominated.setdefault(rest, {})[uid] = scheduler.dropped[uid][rest]
+                    _keep_room(scheduler, uid, rest, scheduler.dropped[uid][rest])
             elif kind == events.PodNominated.KIND:
                 if rest:
-                    scheduler.nominated.setdefault(rest, {})[uid] = time_ns
+                    _keep_room(scheduler, uid, rest, time_ns)
             else:
                 scheduler.on.get(rest, {}).pop(uid, None)
         for actor, scheduler in schedulers.items():
@@ -331,8 +333,14 @@ def _ends_nomination(attempt: Mapping[str, Any]) -> bool:
     return attempt["result"] == "unschedulable" and _KEPT not in attempt["message"]
 
 
+def _keep_room(scheduler: _Scheduler, uid: str, node: str, since_ns: int) -> None:
+    scheduler.nominated.setdefault(node, {})[uid] = since_ns
+    scheduler.kept_on.setdefault(uid, {})[node] = None
+
+
 def _drop_nominations(scheduler: _Scheduler, uid: str) -> None:
-    dropped = {node: pods.pop(uid) for node, pods in scheduler.nominated.items() if uid in pods}
+    nominated = scheduler.nominated
+    dropped = {node: nominated[node].pop(uid) for node in scheduler.kept_on.pop(uid, ()) if uid in nominated[node]}
     if dropped:
         scheduler.dropped[uid] = dropped
 
