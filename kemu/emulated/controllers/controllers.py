@@ -103,8 +103,8 @@ class Controller(variants.Varied):
         *,
         by_name: bool = False,
     ) -> bool:
-        """Delete a pod, after this strategic patch of its status. False: it is gone. As in Kubernetes the deletion takes
-        whatever pod has the name by then; the patch does so only ``by_name``, else False if it is another one."""
+        """Delete a pod, after this strategic patch of its status. False: it is gone. As in Kubernetes the deletion
+        takes whatever pod has the name by then; the patch does so only ``by_name``, else False if it is another one."""
         metadata = pod.metadata
         name, namespace, uid = metadata.name, metadata.namespace, "" if by_name else metadata.uid
         client = self.client
