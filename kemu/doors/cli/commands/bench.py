@@ -26,8 +26,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument(
         "--workload",
-        help="only this workload, of benchmarks that have several; of scheduler-perf the file of a configuration, as "
-        "FILE or FILE#TEXT for those whose name contains TEXT",
+        help="only this workload, of benchmarks that have several; of scheduler-perf the file of a configuration, or a "
+        "folder of such files, as FILE or FILE#TEXT for those whose name contains TEXT",
+    )
+    parser.add_argument(
+        "--labels",
+        type=lambda text: text.split(","),
+        default=(),
+        help="of scheduler-perf: workloads with one of these labels, as integration-test,performance; all: all of them",
     )
     parser.add_argument("--nodes", type=_numbers, help="only these numbers of nodes, as 1000,5000,15000")
     parser.add_argument("--pods", type=parsers.count, help="so many pods")
@@ -53,6 +59,7 @@ def command(options: argparse.Namespace) -> int:
     if unknown:
         raise KemuError(f"no benchmark {unknown[0]!r}; there are {', '.join(registry.BENCHMARKS)}")
     found: dict[str, list[dict[str, Any]]] = {}
+    failed = False
     everything = [name for name, one in registry.BENCHMARKS.items() if not one.needs_real_parts]
     for name in options.name or everything:
         benchmark = registry.BENCHMARKS[name]
@@ -60,14 +67,21 @@ def command(options: argparse.Namespace) -> int:
             print(f"{name}: {benchmark.title}", flush=True)
             if benchmark.leaves_out:
                 print(f"  left out against a real cluster: {benchmark.leaves_out}", flush=True)
-        for settings in _settings(benchmark, options):
-            figures = registry.run(name, settings)
+        chosen = _settings(benchmark, options)
+        for settings in chosen:
+            try:
+                figures = registry.run(name, settings)
+            except KemuError as error:
+                if name != "scheduler-perf" or len(chosen) == 1:
+                    raise
+                figures = {**settings, "error": str(error).splitlines()[-1]}
+                failed = True
             found.setdefault(name, []).append(figures)
             if not options.json:
                 print("  " + "  ".join(f"{key}={value}" for key, value in figures.items()), flush=True)
     if options.json:
         print(json.dumps(found))
-    return 0
+    return 1 if failed else 0
 
 
 def _settings(benchmark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -77,7 +91,7 @@ def _settings(benchmark: Any, options: argparse.Namespace) -> list[dict[str, Any
 
         if options.workload is None:
             raise KemuError("scheduler-perf needs --workload FILE, a performance-config.yaml of scheduler_perf")
-        return [dict(each) for each in perf_files.workloads(options.workload)]
+        return [dict(each) for each in perf_files.workloads(options.workload, options.labels)]
     chosen = [dict(each) for each in benchmark.settings]
     if options.workload is not None and any("workload" in each for each in chosen):
         names = dict.fromkeys(each["workload"] for each in chosen)
