@@ -218,8 +218,7 @@ class World:
             old = self.groups.get(name)
             if old is None:
                 raise errors.NotFound(f'podgroups "{name}" not found')
-            group = scheduling_v1alpha2_pb2.PodGroup()
-            group.CopyFrom(old)
+            group = meta.copied(old)
             (condition,) = patch["status"]["conditions"]
             status, reason, message = (condition[key] for key in ("status", "reason", "message"))
             meta.set_condition(group.status.conditions, condition["type"], status, reason, message, self.unix_ns())
@@ -330,9 +329,7 @@ class World:
         """A copy, to be changed and put. Raises NotFound."""
         if name not in self.pods:
             raise errors.NotFound(f'pods "{name}" not found')
-        pod = core_v1_pb2.Pod()
-        pod.CopyFrom(self.pods[name])
-        return pod
+        return meta.copied(self.pods[name])
 
     # Events ---------------------------------------------------------------------------------------------------------
 
