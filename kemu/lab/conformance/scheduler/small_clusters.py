@@ -190,8 +190,6 @@ class World:
         assert (resource, subresource, type) == ("pods", "status", "strategic")
         async with self.call():
             pod = self.changed(name)
-            if pod.metadata.uid != uid:
-                return
             status = dict(patch["status"])
             for condition in status.pop("conditions", ()):
                 known = meta.get_condition(pod.status.conditions, condition["type"])
@@ -226,7 +224,7 @@ class World:
             self.groups[name] = group
             self.show(self.engine.group_feed.on_update, old, group)
 
-    async def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> None:
+    async def delete(self, resource: str, name: str, namespace: str = "") -> None:
         async with self.call():
             self.changed(name)
             self.deleted_by_scheduler.add(name)
