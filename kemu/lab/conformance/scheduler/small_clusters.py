@@ -224,7 +224,7 @@ class World:
             self.groups[name] = group
             self.show(self.engine.group_feed.on_update, old, group)
 
-    async def delete(self, resource: str, name: str, namespace: str = "") -> None:
+    async def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> None:
         async with self.call():
             self.changed(name)
             self.deleted_by_scheduler.add(name)
