@@ -7,7 +7,6 @@ What counts is the first run that breaks what the safeguard protects, and does n
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,9 +90,7 @@ def explore(name: str) -> Mapping[str, Any] | None:
     if found is None:
         return None
     runs = [MOST_RUNS if first is None else first[0].number + 1 for first in firsts]
-    begun_s = time.process_time()
     shrunk = loss.shrunk(*found)
-    cpu_s = round(time.process_time() - begun_s, 1)
     MINIMAL.mkdir(exist_ok=True)
     (MINIMAL / f"{name}.yaml").write_text(shrunk.yaml)
     return {
@@ -101,7 +98,7 @@ def explore(name: str) -> Mapping[str, Any] | None:
         "runs": runs,
         "median_runs": statistics.median_low(runs),
         "strategy": found[0].strategy,
-        "shrunk": {**shrunk.counts(), "cpu_s": cpu_s},
+        "shrunk": shrunk.counts(),
         "why_not_minimal": shrunk.why_not,
         "breaks": shrunk.failure.id,
         "story": story(shrunk.scenario, shrunk.failure.id),

@@ -10,7 +10,7 @@ from kemu.errors import KemuError
 from kemu.lab.exploration import executions
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
-from kemu.lab.tell.explaining import chains, explanations, knowledge, recordings
+from kemu.lab.tell.explaining import chains, explanations, knowledge, mentions, recordings
 from kemu.lab.tell.explaining.explanations import Explanation
 from tests.exploration.explaining import races
 from tests.mutants import all_parts
@@ -91,6 +91,12 @@ def test_a_safeguard_that_is_away_comes_first_and_what_it_would_have_done_before
     ]
     assert explanation.sibling is not None
     assert explanation.sibling.kind == "ablation"
+
+
+def test_a_finding_that_names_a_revision_and_no_time_begins_at_its_write(stale: Explanation) -> None:
+    revision, (change, *_) = list(stale.telling.known.by_revision.items())[-1]
+    mentioned = mentions.Mentions((), (), (), (revision,), (), "")
+    assert mentions.anchors(mentioned, stale.telling, None) == [stale.telling.write(change)]
 
 
 def test_without_holds_the_chain_begins_at_the_fault() -> None:

@@ -126,7 +126,7 @@ def anchors(mentioned: Mentions, telling: Telling, other: Telling | None) -> lis
         found += [telling.write(change) for change in telling.known.by_revision.get(revision, ())[:1]]
     if found:
         # What else the finding names has to come from somewhere, too.
-        last_ns = max(*(step.at.time_ns for step in found), *mentioned.times_ns)
+        last_ns = max([*(step.at.time_ns for step in found), *mentioned.times_ns])
         named = {key for step in found for key in (step.pod, *step.others)}
         for key in mentioned.pods:
             before = [
