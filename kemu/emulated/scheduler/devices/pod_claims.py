@@ -75,8 +75,8 @@ class PodClaims:
     """``stateData``. Claims are replaced as they are written."""
 
     __slots__ = (
-        "_allocator", "_amounts", "_devices", "_selectors", "_statuses", "_verdicts", "allocations", "by_node",
-        "claims", "in_memory_uid", "of_user", "pod", "shared", "unavailable",
+        "_allocated", "_allocator", "_amounts", "_devices", "_has_alternatives", "_selectors", "_statuses", "_verdicts",
+        "_wanted", "allocations", "by_node", "claims", "in_memory_uid", "of_user", "pod", "shared", "unavailable",
     )  # fmt: skip
 
     def __init__(self, pod: core_v1_pb2.Pod, devices: Devices, of_user: list[Claim], special: Claim | None) -> None:
@@ -89,6 +89,11 @@ class PodClaims:
         self._amounts: dict[str, int] = {}
         self._selectors: dict[int, selectors.NodeSelector] = {}
         self._allocator: Allocator | None = None
+        self._allocated: list[int] = []
+        """The places of claims that are allocated."""
+        self._wanted: list[Claim] = []
+        """Claims that need devices on each node."""
+        self._has_alternatives = any(one.firstAvailable for claim in of_user for one in claim.spec.devices.requests)
         self.by_node: dict[str, NodePlan] = {}
         self.unavailable: dict[int, None] = {}
         """Allocated claims, by place, that cannot be used on some node, or are not ready."""
@@ -133,6 +138,8 @@ class PodClaims:
                 status = self._check_classes(claim, key)
                 if status is not None:
                     return status
+        self._allocated = [place for place, one in enumerate(self.claims) if one.status.HasField("allocation")]
+        self._wanted = [claim for place, claim in self.unallocated() if place not in self.shared]
         if allocates:
             self._allocator = Allocator(devices.allocated(), devices.classes, devices.pools_of)
         return None
@@ -182,17 +189,12 @@ class PodClaims:
                 return None
         unavailable = [
             place
-            for place, claim in enumerate(self.claims)
-            if not self._is_usable(place, claim, node, now_ns, timeout_s)
+            for place in self._allocated
+            if not self._is_usable(place, self.claims[place], node, now_ns, timeout_s)
         ]
         plans: list[Plan] = []
         if self._allocator is not None:
-            last = self.of_user
-            wanted = [
-                special if place == last and special is not None else claim
-                for place, claim in self.unallocated()
-                if place not in self.shared
-            ]
+            wanted = self._wanted if special is None else [*self._wanted[:-1], special]
             try:
                 found = self._allocator.allocate(node, wanted)
             except AllocationError as error:
@@ -244,7 +246,7 @@ class PodClaims:
     def score(self, node: str) -> int:
         """More for earlier alternatives of prioritized lists."""
         found = self.by_node.get(node)
-        if found is None:
+        if found is None or not self._has_alternatives:
             return 0
         made = [{one.request.full_name for one in plan.devices} for plan in found.plans]
         made += [{one.request for one in shared.devices.results} for shared in self.shared.values()]

@@ -26,6 +26,7 @@ from typing import Any
 
 import yaml
 
+from kemu.emulated.apiserver import admission
 from kemu.emulated.cel import devices as selectors
 from kemu.emulated.cel.environments import Program
 from kemu.emulated.cel.values import Value
@@ -288,9 +289,11 @@ class _Play:
         runtime = self._runtime
         self._count_evaluations()
         await runtime.launch([ActorSpec(plans.STORE, plans.STORE_FACTORY, {"fsync": "none"})])
-        await runtime.launch([ActorSpec("apiserver/0", plans.APISERVER_FACTORY, {"store": plans.STORE})])
+        # Templates state priorities, and no classes.
+        plugins = [name for name in admission.DEFAULT_ON if name != "Priority"]
+        server = {"store": plans.STORE, "admission": plugins}
+        await runtime.launch([ActorSpec("apiserver/0", plans.APISERVER_FACTORY, server)])
         self._client = clients.Client(runtime.env("user"))
-        await self._client.create(shapes.high_priority())
         claims = controller_keys.RESOURCE_CLAIM
         told = yaml.safe_load(self._text(self._configuration)) if self._configuration else {}
         config = {
@@ -689,6 +692,9 @@ class _Play:
 
     def _pod(self, manifest: Json, namespace: str) -> KubernetesObject:
         manifest["metadata"]["namespace"] = namespace
+        for constraint in manifest["spec"].get("topologySpreadConstraints") or ():
+            for name in list(constraint):  # Go reads fields of any case
+                constraint[f"{name[0].lower()}{name[1:]}"] = constraint.pop(name)
         key = f"{namespace}/{self._name(manifest)}"
         self._tally.labels[key] = manifest["metadata"].get("labels") or {}
         if manifest["spec"].get("schedulingGates"):
