@@ -130,8 +130,11 @@ class Allocator:
                             continue
                         if device.taints and not request.tolerates_all(device):
                             continue
-                        used = consumed.get(device.id, _NOTHING)
-                        if (device.capacity or amounts) and not capacities.fits(device, amounts, used, _NOTHING):
+                        used = consumed.get(device.id, _NOTHING) if consumed else _NOTHING
+                        if amounts or used:
+                            if not capacities.fits(device, amounts, used, _NOTHING):
+                                continue
+                        elif not (device.fits_whole if device.fits_whole is not None else _fits_whole(device)):
                             continue
                         chosen.append(Chosen(request, device, {}))
                         if len(chosen) == request.count:
@@ -463,6 +466,12 @@ class _Undo(NamedTuple):
     """Counters were consumed."""
     was_shared: bool
     """The device was being shared already."""
+
+
+def _fits_whole(device: Device) -> bool:
+    """Whether a request without amounts keeps to the policies of the capacities."""
+    device.fits_whole = capacities.fits(device, {}, _NOTHING, _NOTHING)
+    return device.fits_whole
 
 
 def _select(device: Device, expression: str) -> bool | str:

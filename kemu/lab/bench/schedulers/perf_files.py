@@ -183,10 +183,14 @@ class _Goal:
     def hear(self) -> None:
         """Of one more pod."""
         self.count += 1
-        self.last_s, self.last_cpu_s = time.perf_counter(), time.process_time()
         self.on_pod()
         if self.count >= self.wanted:
+            self.stamp()
             self.done.set()
+
+    def stamp(self) -> None:
+        """What is measured ends here, or later."""
+        self.last_s, self.last_cpu_s = time.perf_counter(), time.process_time()
 
 
 class _Tally:
@@ -235,8 +239,8 @@ class _Tally:
             goal.count = sum(self._concerns(goal, pod) for pod in known)
         if goal.count >= goal.wanted:
             goal.done.set()
-        goal.begun_s, goal.begun_cpu_s = time.perf_counter(), time.process_time()
-        goal.last_s, goal.last_cpu_s = goal.begun_s, goal.begun_cpu_s
+        goal.stamp()
+        goal.begun_s, goal.begun_cpu_s = goal.last_s, goal.last_cpu_s
         self._goals.append(goal)
         return goal
 
@@ -414,8 +418,6 @@ class _Play:
         self.slices += len(made)
         await create_all(self._client, made)
         await self._settle()
-        if self._window is not None:
-            self._window.last_s, self._window.last_cpu_s = time.perf_counter(), time.process_time()
 
     async def _allocate(self, operation: Json) -> None:
         """Give each claim its devices, without a pod: the first node in turn that has them."""
@@ -517,9 +519,10 @@ class _Play:
         full, over = asyncio.Event(), asyncio.Event()
 
         def bound() -> None:
-            if goal.last_cpu_s - goal.begun_cpu_s >= lasts_s:
-                over.set()
-            if over.is_set() or goal.count % count == 0:
+            if goal.count % count == 0:
+                goal.stamp()
+                if goal.last_cpu_s - goal.begun_cpu_s >= lasts_s:
+                    over.set()
                 full.set()
 
         async def replace() -> None:
@@ -613,6 +616,7 @@ class _Play:
 
     async def _stop(self, operation: Json) -> None:
         if self._window is not None:
+            self._window.stamp()
             self._tally.drop(self._window)
             self._note(self._window)
             self._window = None
