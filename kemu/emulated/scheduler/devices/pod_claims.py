@@ -22,6 +22,9 @@ _MOST_ALTERNATIVES = 8
 """``FirstAvailableDeviceRequestMaxSize``: what the first alternative of a request scores."""
 
 
+_NOT_ALL = unresolvable("cannot allocate all claims")
+
+
 class Missing(Exception):
     """A claim of the pod is not there, or not the pod's."""
 
@@ -75,8 +78,9 @@ class PodClaims:
     """``stateData``. Claims are replaced as they are written."""
 
     __slots__ = (
-        "_allocated", "_allocator", "_amounts", "_devices", "_has_alternatives", "_selectors", "_statuses", "_verdicts",
-        "_wanted", "allocations", "by_node", "claims", "in_memory_uid", "of_user", "pod", "shared", "unavailable",
+        "_allocated", "_allocator", "_amounts", "_devices", "_has_alternatives", "_is_plain", "_selectors", "_statuses",
+        "_verdicts", "_wanted", "allocations", "by_node", "claims", "in_memory_uid", "of_user", "pod", "shared",
+        "unavailable",
     )  # fmt: skip
 
     def __init__(self, pod: core_v1_pb2.Pod, devices: Devices, of_user: list[Claim], special: Claim | None) -> None:
@@ -93,6 +97,8 @@ class PodClaims:
         """The places of claims that are allocated."""
         self._wanted: list[Claim] = []
         """Claims that need devices on each node."""
+        self._is_plain = False
+        """One claim of the user, which needs devices, and nothing else."""
         self._has_alternatives = any(one.firstAvailable for claim in of_user for one in claim.spec.devices.requests)
         self.by_node: dict[str, NodePlan] = {}
         self.unavailable: dict[int, None] = {}
@@ -140,6 +146,7 @@ class PodClaims:
                     return status
         self._allocated = [place for place, one in enumerate(self.claims) if one.status.HasField("allocation")]
         self._wanted = [claim for place, claim in self.unallocated() if place not in self.shared]
+        self._is_plain = len(self._wanted) == len(self.claims) == self.of_user == 1
         if allocates:
             self._allocator = Allocator(devices.allocated(), devices.classes, devices.pools_of)
         return None
@@ -178,6 +185,13 @@ class PodClaims:
         return self._statuses[verdict - 1]
 
     def _filter(self, node: NodeInfo, now_ns: int, timeout_s: float) -> Status | None:
+        if self._is_plain and self._allocator is not None:
+            found = self._allocator.first_devices(node, self._wanted[0])
+            if found is None:
+                return _NOT_ALL
+            if found != "search":
+                self.by_node[node.name] = NodePlan(found, None, [])
+                return None
         special: Claim | None = None
         mappings: list[ForContainer] = []
         if self.special is not None:
@@ -200,7 +214,7 @@ class PodClaims:
             except AllocationError as error:
                 return unresolvable(str(error)) if error.of_node else Status(ERROR, (str(error),))
             if found is None:
-                return unresolvable("cannot allocate all claims")
+                return _NOT_ALL
             plans = found
         if unavailable:
             self.unavailable.update(dict.fromkeys(unavailable))
