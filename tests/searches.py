@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-
-def load(file: Path) -> dict[str, dict[str, Any]]:
-    """What is recorded, by name."""
-    recorded: dict[str, dict[str, Any]] = json.loads(file.read_text()) if file.exists() else {}
-    return recorded
+from tests import json_files
 
 
 def search(
@@ -27,21 +22,22 @@ def search(
 
     ``order``: of the names in the file. Returns the exit code: 1 when something was not found.
     """
-    recorded = load(file)
+    recorded = json_files.load(file)
     if list(arguments) == ["--missing"]:
         asked = [name for name in asked if name not in recorded]
     elif arguments:
         asked = arguments
-    missing = False
+    missing = 0
     for name in asked:
         begun = time.perf_counter()
         found = find(name)
         print(f"{name}: {found or missing_text} ({time.perf_counter() - begun:.1f} s)", flush=True)
         if found is None:
-            missing = True
+            missing += 1
             recorded.pop(name, None)
         else:
             recorded[name] = found
         ordered = {each: recorded[each] for each in order if each in recorded}
-        file.write_text(json.dumps(ordered, indent=1) + "\n")
+        json_files.write(file, ordered)
+    print(f"{len(asked) - missing} of {len(asked)} recorded")
     return 1 if missing else 0

@@ -82,7 +82,7 @@ class _Lane:
         self.has_answered = False
         self._opened: list[socket.socket] = []
         connector = aiohttp.TCPConnector(
-            resolver=_resolver(*self.where), ssl=context, keepalive_timeout=_IDLE_S, socket_factory=self._open
+            resolver=resolver(*self.where), ssl=context, keepalive_timeout=_IDLE_S, socket_factory=self._open
         )
         self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, trust_env=False)
 
@@ -234,7 +234,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     return bytes(found)
 
 
-def _resolver(host: str, port: int) -> AbstractResolver:
+def resolver(host: str, port: int) -> AbstractResolver:
     from aiohttp.abc import AbstractResolver, ResolveResult
     from aiohttp.resolver import ThreadedResolver
 

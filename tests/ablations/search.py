@@ -19,7 +19,7 @@ from kemu.emulated.settings import documents
 from kemu.lab.exploration import executions
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
-from tests import searches
+from tests import json_files, searches
 from tests.ablations import exploring
 from tests.ablations.candidates import CANDIDATES
 
@@ -74,7 +74,7 @@ def search(name: str) -> dict[str, Any] | None:
 
 def load() -> Mapping[str, dict[str, Any]]:
     """What is recorded, by safeguard."""
-    return searches.load(FOUND)
+    return json_files.load(FOUND)
 
 
 def main(arguments: list[str]) -> int:

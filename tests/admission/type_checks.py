@@ -5,7 +5,6 @@ python -m tests.admission.type_checks KUBECONFIG      # asks a real cluster, and
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import httpx
 import yaml
 
+from tests import json_files
 from tests.admission import recorder
 
 FILE = Path(__file__).with_name("type_checks.json")
@@ -131,7 +131,7 @@ def main(kubeconfig: Path) -> None:
                 found[number] = told(http.get(f"{POLICIES}/types-{number}").json())
                 http.delete(f"{POLICIES}/types-{number}")
         http.delete(f"{DEFINITIONS}/typed.types.example.com")
-    FILE.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    json_files.write(FILE, found, sort_keys=True)
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ def test_a_seat_that_is_given_to_somebody_who_gives_up_goes_on() -> None:
 
 
 def test_the_pace_doubles_while_many_are_refused_and_falls_by_one_a_second() -> None:
-    pace = flows._Pace()
+    pace = flows.Pace()
     told = [[pace.refused(second) for _ in range(50)][-1] for second in range(40)]
     assert told[:8] == [1, 2, 2, 4, 4, 4, 4, 8]
     assert told[14:16] == [8, 16]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from kemu.runtime.env import ActorSpec
+from tests.apiserver import service_ranges
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster
 
@@ -119,6 +124,27 @@ def test_an_address_does_not_change_and_another_type_gives_up_its_ports() -> Non
         assert not {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"} & external.keys()
 
     gateway_cluster.run(main)
+
+
+@pytest.mark.parametrize(
+    ("families", "ranges"), [("one", ["10.96.0.0/16"]), ("two", ["10.96.0.0/16", "fd00:10::/112"])]
+)
+def test_ranges_and_addresses_are_as_on_a_real_control_plane(families: str, ranges: list[str]) -> None:
+    async def main(cluster: Cluster) -> None:
+        for number, step in enumerate(json.loads(service_ranges.FILE.read_text())[families]):
+            method, path, body, waits = step.pop("request")
+            headers = {"content-type": service_ranges.content_type(method)}
+            content = None if body is None else json.dumps(body)
+            for _ in range(300 if waits else 1):
+                answer = await cluster.http.request(method, path, content=content, headers=headers)
+                found = service_ranges.told(answer.status_code, answer.json())
+                if found == step:
+                    break
+                await asyncio.sleep(0.05)
+            assert found == step, (number, method, path, body)
+
+    controller = ActorSpec("controller/service-cidr", "kemu.emulated.controllers.services.ranges:ServiceRanges")
+    gateway_cluster.run(main, servers=({"service_ranges": ranges},), others=[controller])
 
 
 def test_an_ingress_gets_the_newest_default_class() -> None:

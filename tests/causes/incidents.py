@@ -51,7 +51,8 @@ class Cluster:
         self.zones = rng.choice([2, 3])
         per_zone = rng.randint(*size) // self.zones
         self.count = per_zone * self.zones
-        self.kubelet = {"kubelet": {"evictionHard": {"memory.available": "10%"}}} if rng.random() < 0.5 else {}
+        tight: Object = {"kubelet": {"evictionHard": {"memory.available": "10%"}}}
+        self.kubelet = tight if rng.random() < 0.5 else {}
         self.nodes: list[Object] = [
             {
                 "namePrefix": f"{'abc'[zone]}-node-",
@@ -381,6 +382,8 @@ def budget_that_allows_nothing(c: Cluster) -> Blame:
 
 
 def full_disk_of_nodes(c: Cluster) -> Blame:
+    for kubelet in c.kubelet.values():  # a threshold of memory alone leaves full disks alone
+        kubelet["mergeDefaultEvictionSettings"] = True
     usage = "memory: 100Mi\nlogs: {ramp: {from: 10Mi, to: 108Gi, over: 200s}}"
     return [c.patch(c.victim(), _template(usage=usage))]
 

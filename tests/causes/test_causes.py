@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.settings.references import References
 from kemu.lab.scenario.format.clusters import Scheduler
 from kemu.lab.scenario.loading import loader
@@ -34,6 +35,17 @@ def test_a_planted_cause_is_named(kind: str) -> None:
     if kind == "scheduler_killed":
         assert (found.roots[0].kind, found.roots[0].fault, found.roots[0].events) == (FAULT, "kill", ())
     assert sum(root.share for root in found.roots) <= 1 + 1e-9
+
+
+def test_nodes_whose_disks_fill_evict_whatever_else_their_kubelets_say() -> None:
+    """Else nothing goes wrong there, and nothing has a cause: so it was in half of the drawn clusters."""
+    kubelets = [
+        kubelet_configurations.configuration(node.get("kubelet", {}))
+        for seed in range(8)
+        for node in incidents.incident(seed, "full_disk_of_nodes", SMALL).scenario["spec"]["nodes"]
+    ]
+    assert any(kubelet.eviction_hard for kubelet in kubelets)
+    assert all("nodefs.available" in kubelet.hard for kubelet in kubelets)
 
 
 AGENT = """

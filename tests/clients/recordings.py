@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests import json_files
 from tests.clients import go_programs, java_programs, python_programs
 from tests.realkube import clusters
 
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent / "recorded"
 
 
 def of(name: str) -> Any:
-    return json.loads((FOLDER / f"{name}.json").read_text())
+    return json_files.load(FOLDER / f"{name}.json")
 
 
 def main() -> int:
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def _write(name: str, value: Any) -> None:
-    (FOLDER / f"{name}.json").write_text(json.dumps(value, indent=1, sort_keys=True) + "\n")
+    json_files.write(FOLDER / f"{name}.json", value, sort_keys=True)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,28 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from kemu.emulated.client import clients
+from kemu.emulated.scheduler.configuration import configurations
+from kemu.emulated.scheduler.configuration.timings import Timing
+from kemu.emulated.scheduler.experiments import switches
+from kemu.emulated.scheduler.groups.attempts import GroupResult
 from kemu.emulated.scheduler.groups.parts import GroupQueue
+from kemu.emulated.scheduler.groups.preemption import GroupPreemption
+from kemu.emulated.scheduler.loop import Engine
+from kemu.emulated.scheduler.plugins import in_tree
 from kemu.emulated.scheduler.queue.queues import SchedulingQueue
 from kemu.lab.conformance import agreements, case_files, registry
 from kemu.lab.conformance.scheduler import timelines
+from kemu.messages.k8s.scheduling_v1alpha2_pb2 import PodGroup
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import sim
 from tests.conformance.generators import groups
+from tests.scheduler import objects
 
 DATA = Path(__file__).parent / "data" / "groups"
 TOP = Path(__file__).parents[2]
@@ -78,3 +92,33 @@ def test_the_order_of_hashes_decides_nothing() -> None:
         for seed in ("1", "2")
     ]
     assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_a_pod_that_is_bound_while_a_group_asks_extenders_is_no_longer_assumed(is_seen: bool) -> None:
+    """It is taken away to see whether the group fits then, and put back; its binding is seen in between."""
+
+    async def preempt(runtime: SimRuntime) -> tuple[list[str], bool, str]:
+        env = runtime.env("scheduler")
+        gates = dict.fromkeys(("GenericWorkload", "GangScheduling", "WorkloadAwarePreemption"), True)
+        configuration = configurations.configuration_of({"featureGates": gates})
+        engine = Engine(env, clients.Client(env), configuration, switches.policy_of({}), Timing({}), in_tree.REGISTRY)
+        cluster, known, evicted = engine.cluster, engine.handle.groups, []
+        assert known is not None
+        engine.node_feed.on_add(objects.node("n"))
+        member = objects.pod("member", priority=9, schedulingGroup={"podGroupName": "g"})
+        engine.pod_feed.on_add(member)
+        known.objects["default", "g"] = PodGroup(metadata={"name": "g", "namespace": "default"}, spec={"priority": 9})
+        cluster.assume(cluster.pending(objects.pod("old")), "n")
+        evictor: Any = SimpleNamespace(start=lambda group, found: evicted.extend(one.name for one in found.victims))
+        preemption = GroupPreemption(env, engine.handle, known, evictor, engine.deciders)
+
+        async def attempt(_: bool) -> GroupResult:
+            if is_seen:
+                cluster.assumed.pop("uid-old", None)
+            return GroupResult([], fits="uid-old" not in cluster.pods)
+
+        await preemption.preempt(("default", "g"), [engine.queue.pods["uid-member"]], attempt)
+        return evicted, "uid-old" in cluster.assumed, cluster.pods["uid-old"].node_name
+
+    assert sim(preempt) == (["old"], not is_seen, "n")

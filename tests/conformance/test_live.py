@@ -16,8 +16,18 @@ from kemu.emulated.objects.conversion import convert
 from kemu.emulated.real import executables
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.errors import KemuError
-from kemu.lab.conformance.live import drawn_extenders, drawn_pods, makers, reports, scheduler_logs, shadows, verdicts
+from kemu.lab.conformance.live import (
+    drawn_extenders,
+    drawn_pods,
+    makers,
+    plays,
+    reports,
+    scheduler_logs,
+    shadows,
+    verdicts,
+)
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.scheduling_v1alpha2_pb2 import PodGroup
 from kemu.messages.v1 import extender_pb2
 from kemu.runtime.env import Env
 from kemu.runtime.sim.simulation import SimRuntime
@@ -37,6 +47,8 @@ I1123 02:44:02.000003   77 schedule_one.go:1239] "Unable to schedule pod; no fit
 I1123 02:44:02.000004   77 executor.go:251] "Start the preemption asynchronously" preemptor="dev/big" node="n2" numVictims=2 numVictimsToDelete=2
 I1123 02:44:02.000005   77 executor.go:152] "Preemptor Pod preempted victim Pod" preemptor="dev/big" victim="dev/a" node="n2"
 I1123 02:44:02.000006   77 schedule_one.go:123] "Attempting to schedule pod" pod="dev/big"
+I1123 02:44:02.000007   77 preemption.go:162] "the target node for the preemption is determined" node="n2" pod="dev/big"
+I1123 02:44:02.000007   77 executor.go:213] "Victim Pod is already being deleted, skipping the API call for it" preemptor="dev/big" node="n2" victim="dev/b"
 I1123 02:44:02.000007   77 executor.go:152] "Preemptor Pod preempted victim Pod" preemptor="dev/big" victim="dev/b" node="n2"
 I1123 02:44:02.000007   77 executor.go:149] "Victim Pod is already deleted" preemptor="dev/big" victim="dev/c" node="n2"
 I1123 02:44:02.000008   77 executor.go:303] "Async Preemption finished completely" preemptor="dev/big" node="n2" result="success"
@@ -64,7 +76,7 @@ def test_a_decision_is_heard_with_all_scores() -> None:
 
 
 def test_victims_belong_to_the_attempt_that_chose_them() -> None:
-    """The next attempt may begin before the last victim is named."""
+    """The next attempt may begin, and choose the same node, before the last victim is named."""
     _, ended = _heard()
     failed, broken = ended[1:]
     assert (failed.outcome, failed.nominated, failed.victims) == (
@@ -73,6 +85,7 @@ def test_victims_belong_to_the_attempt_that_chose_them() -> None:
     assert failed.message == '0/2 nodes are available: 2 node(s) didn\'t match "x".'
     assert not failed.is_evicting
     assert (broken.outcome, broken.message, broken.number) == (scheduler_logs.ERROR, "it broke", 2)
+    assert broken.victims == ["dev/b"]
 
 
 def test_the_members_of_a_group_are_heard_in_the_order_of_the_first_attempt() -> None:
@@ -102,7 +115,64 @@ def test_a_member_is_judged_by_its_node_its_scores_and_what_fails() -> None:
     waits = scheduler_logs.Attempt("dev/web", outcome=scheduler_logs.FAILED, message="m", totals={"a": 3})
     assert _member(waits, **_answer("a", a=3), fails="m").kind == verdicts.ALIKE
     assert _member(waits, **_answer("a", a=2), fails="m").kind == verdicts.DIFFERENT
+    message = 'running PreBind plugin "DynamicResources": claim dev/c got allocated elsewhere in the meantime'
+    late = scheduler_logs.Attempt("dev/web", outcome=scheduler_logs.ERROR, message=message, node="a", totals={"a": 3})
+    assert verdicts.lost_claim(late) == "dev/c"
+    assert _member(late, **placed).kind == verdicts.DIFFERENT
+    late.totals["b"] = 2
+    assert verdicts.of_member(late, {**placed, "fails": "", "preemptsOn": ""}, is_overtaken=True).kind == verdicts.ALIKE
     assert verdicts.of_group("dev/g", ("True", "Scheduled", ""), ("False", "Unschedulable", "m")).differences
+
+
+def test_the_condition_of_a_group_is_that_of_its_first_cycle() -> None:
+    """With its watch behind the real scheduler writes False over True, when it goes on with the member that waits. What
+    it did to the members is shown later."""
+    begins = '"Attempting to schedule a pod belonging to a pod group" podGroup="dev/g"'
+    waits = "0/1 nodes are available: 1 Too many pods. no new claims to deallocate"
+    waits += ", preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    said = (
+        f'{begins} pod="dev/a"',
+        f'{begins} pod="dev/b"',
+        f'"Unable to schedule pod; no fit; waiting" podGroup="dev/g" pod="dev/b" err="{waits}"',
+        '"Successfully scheduled a pod group" podGroup="dev/g" scheduledPods=1 unschedulablePods=1',
+        f'{begins} pod="dev/b"',
+        '"Unable to schedule a pod group" podGroup="dev/g" unschedulablePods=1',
+        '"Successfully bound pod to node" podGroup="dev/g" pod="dev/a" node="n" evaluatedNodes=1 feasibleNodes=1',
+    )
+    conditions = ("True", "Scheduled", ""), ("False", "Unschedulable", "pod group is unschedulable")
+
+    async def judge(runtime: SimRuntime) -> list[verdicts.Verdict]:
+        env = runtime.env("live")
+        client = clients.Client(env)
+        shadow = shadows.Shadow(env, client, drawn_pods.PROFILES)
+        real = scheduler_logs.SchedulerLog(lambda attempt: None)
+        shadow.engine.node_feed.on_add(_node(pods=1))
+        members = _members("ab")
+        for pod in members:
+            shadow.engine.pod_feed.on_add(pod)
+        informer = shadow.informers["podgroups"]
+        watch: Any = informer._handler
+        group = PodGroup(metadata={"name": "g", "namespace": "dev"})
+        group.spec.schedulingPolicy.gang.minCount = 1
+        shadow.pause("dev/g")
+        pods: Any = shadow.informers["pods"]._handler
+        pods.on_update(members[0], _changed(members[0], node="n"))  # the watch of groups is the slower one
+        assert not shadow.is_complete()
+        watch.on_add(group)
+        assert shadow.is_complete()
+        for text in said:
+            real.hear(f"I1123 02:44:01.000001   77 schedule_one_podgroup.go:1] {text}\n")
+        for status, reason, message in conditions:
+            before, group = group, PodGroup(metadata=group.metadata, spec=group.spec)
+            group.status.conditions.add(type="PodGroupScheduled", status=status, reason=reason, message=message)
+            informer.store["dev/g"] = group
+            watch.on_update(before, group)
+        return await plays.Play(client, shadow, real, lambda: None, 1)._group_verdicts("dev/g")
+
+    found = sim(judge)
+    assert [(one.pod, one.outcome, one.differences) for one in found] == [
+        ("dev/a", "bound", []), ("dev/b", "failed", []), ("dev/g", "group scheduled", []),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("is_assumed", "order", "victim"), [(True, "abc", "b"), (False, "bac", "a")])
@@ -115,13 +185,9 @@ def test_members_that_are_assumed_together_change_places_when_they_are_bound(
     async def decide(runtime: SimRuntime) -> tuple[str, list[str]]:
         env = runtime.env("live")
         shadow = shadows.Shadow(env, clients.Client(env), drawn_pods.PROFILES)
-        node = core_v1_pb2.Node(metadata={"name": "n"})
-        for resource, amount in (("cpu", "9"), ("memory", "9Gi"), ("pods", "3")):
-            node.status.allocatable[resource].string = amount
-        shadow.engine.node_feed.on_add(node)
-        feed, members = shadow.engine.pod_feed, [_waiting(name, 0) for name in "abc"]
+        shadow.engine.node_feed.on_add(_node(pods=3))
+        feed, members = shadow.engine.pod_feed, _members("abc")
         for pod in members:
-            pod.spec.schedulingGroup.podGroupName = "g"
             feed.on_add(pod)
         if is_assumed:
             shadow.assume({f"dev/{pod.metadata.name}": "n" for pod in members})
@@ -136,6 +202,20 @@ def test_members_that_are_assumed_together_change_places_when_they_are_bound(
         return "".join(places), victims
 
     assert sim(decide) == (order, [victim])
+
+
+def _node(pods: int) -> core_v1_pb2.Node:
+    node = core_v1_pb2.Node(metadata={"name": "n"})
+    for resource, amount in (("cpu", "9"), ("memory", "9Gi"), ("pods", str(pods))):
+        node.status.allocatable[resource].string = amount
+    return node
+
+
+def _members(names: str) -> list[core_v1_pb2.Pod]:
+    members = [_waiting(name, 0) for name in names]
+    for pod in members:
+        pod.spec.schedulingGroup.podGroupName = "g"
+    return members
 
 
 def _waiting(name: str, priority: int) -> core_v1_pb2.Pod:

@@ -33,6 +33,7 @@ class Played:
         self.nodes: dict[str, core_v1_pb2.Node] = {}
         self.written: list[tuple[float, str, bytes]] = []
         """Every object that was written: when (s), key and bytes."""
+        self.removed: list[tuple[float, str]] = []
         with Reader(result.folder / FILE_NAME) as reader:
             for time_ns, actor, kind, data in reader:
                 if kind != "store.txn":
@@ -41,6 +42,8 @@ class Played:
                 for op, key, value, _, _ in data["changes"]:
                     if op == 0:
                         self.written.append((time_ns / 1e9, key, value))
+                    else:
+                        self.removed.append((time_ns / 1e9, key))
                     self._change(key, value if op == 0 else None)
         broken = [check["id"] for check in self.verdict["checks"] if check["asked"] and check["holds"] is False]
         assert not broken, self.verdict["checks"]

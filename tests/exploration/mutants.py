@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ from kemu.lab.exploration.sources import Source
 from kemu.lab.exploration.strategies import registry
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
+from tests import json_files
 from tests.mutants import all_parts, planting
 
 FILE = Path(__file__).parent / "mutants.json"
@@ -149,14 +149,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cpu", type=float, default=CPU_S, help="seconds for one bug")
     options = parser.parse_args(arguments)
-    table: dict[str, Any] = json.loads(FILE.read_text()) if FILE.exists() else {}
+    table: dict[str, Any] = json_files.load(FILE)
     missing = []
     for name in options.id or TWENTY:
         table[name] = found = search(all_parts.MUTANTS[name], options.seed, options.cpu)
         print(f"{name}: {found}", flush=True)
         if not found["by"]:
             missing.append(name)
-        FILE.write_text(json.dumps({each: table[each] for each in TWENTY if each in table}, indent=1) + "\n")
+        json_files.write(FILE, {each: table[each] for each in TWENTY if each in table})
     print(f"{len(missing)} not found: {', '.join(missing)}" if missing else "all found")
     return 1 if missing else 0
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.lab.exploration.shrinking import shrinker
-from tests import searches
+from tests import json_files
 from tests.ablations import search as ablations
 from tests.museum import explorations
 
@@ -47,7 +47,7 @@ LARGER: Mapping[str, str] = {
 
 def records() -> dict[str, dict[str, Any]]:
     """What became of each piece and each safeguard, by number or name."""
-    pieces = searches.load(explorations.EXPLORED)
+    pieces = json_files.load(explorations.EXPLORED)
     return {
         **{number: record["shrunk"] for number, record in pieces.items()},
         **{name: record["explored"]["shrunk"] for name, record in ablations.load().items()},

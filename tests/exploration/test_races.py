@@ -7,11 +7,11 @@ import pytest
 from kemu.lab.exploration import executions
 from kemu.lab.scenario.loading import loader
 from kemu.lab.tell.explaining import explanations
-from tests import searches
+from tests import json_files
 from tests.exploration import races
 from tests.exploration.races import RACES
 
-FOUND = searches.load(races.RECORD)
+FOUND = json_files.load(races.RECORD)
 
 
 def test_every_race_is_found() -> None:

@@ -41,9 +41,11 @@ class Cluster:
 
 @contextlib.asynccontextmanager
 async def cluster(
-    settings: Settings | None = None, servers: Sequence[Mapping[str, Any]] = ({},)
+    settings: Settings | None = None,
+    servers: Sequence[Mapping[str, Any]] = ({},),
+    others: Sequence[ActorSpec] = (),
 ) -> AsyncIterator[Cluster]:
-    """``servers``: the configuration of each API server."""
+    """``servers``: the configuration of each API server. ``others``: further actors."""
     names = tuple(f"apiserver/{number}" for number in range(len(servers)))
     loop = asyncio.get_running_loop()
     log: list[tuple[str, str, Mapping[str, Any]]] = []
@@ -58,6 +60,7 @@ async def cluster(
             ActorSpec(name, "kemu.emulated.apiserver.server:ApiServer", one)
             for name, one in zip(names, servers, strict=True)
         ]
+        specs += others
         now_ns = time.time_ns()
         host.clock.configure(epoch_unix_ns=now_ns, speed=1.0, epoch_unix_s=now_ns // 1_000_000_000)
         await host.start(specs)

@@ -3,6 +3,8 @@ with the objects of kube-apiserver v1.36.3."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import Any
 
 from kemu.emulated.gateway.authentication.authenticators import Authenticator, authenticated
@@ -89,3 +91,78 @@ def test_answers_name_schema_and_level() -> None:
         assert await flow("alice", "/api/v1/pods") == ("global-default", "global-default")
 
     gateway_cluster.run(main, settings=Settings(authenticator=Authenticator(USERS)))
+
+
+def test_a_level_that_is_full_of_hanging_requests_concerns_nobody_else() -> None:
+    """A webhook that hangs holds all the seats of a level."""
+
+    async def main(cluster: Cluster) -> None:
+        async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writers.append(writer)
+            while await reader.read(4096):
+                pass
+
+        writers: list[asyncio.StreamWriter] = []
+
+        async with await asyncio.start_server(hang, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            await furnish(cluster)
+            limited = {"nominalConcurrencyShares": 1, "lendablePercent": 0, "borrowingLimitPercent": 0}
+            own = {"type": "Limited", "limited": {**limited, "limitResponse": {"type": "Reject"}}}
+            subjects = [{"kind": "User", "user": {"name": "alice"}}]
+            every = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "namespaces": ["*"], "clusterScope": True}
+            schema = {
+                "priorityLevelConfiguration": {"name": "own"},
+                "matchingPrecedence": 10,
+                "rules": [{"subjects": subjects, "resourceRules": [every]}],
+            }
+            webhook = {
+                "name": "hangs.example.com",
+                "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}],
+                "clientConfig": {"url": f"https://127.0.0.1:{port}"},
+                "admissionReviewVersions": ["v1"],
+                "sideEffects": "None",
+                "timeoutSeconds": 2,
+                "failurePolicy": "Ignore",
+            }
+            for path, body in (
+                (f"{FLOWS}/prioritylevelconfigurations", {"kind": "PriorityLevelConfiguration", "spec": own}),
+                (f"{FLOWS}/flowschemas", {"kind": "FlowSchema", "spec": schema}),
+                (
+                    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+                    {"kind": "ValidatingWebhookConfiguration", "webhooks": [webhook]},
+                ),
+            ):
+                group = path.removeprefix("/apis/").rpartition("/")[0]
+                made = {"apiVersion": group, "metadata": {"name": "own"}, **body}
+                answer = await cluster.http.post(path, json=made, headers=bearer("admin"))
+                assert answer.status_code == 201, answer.text
+
+            def create(name: str, user: str) -> Any:
+                return cluster.http.post(
+                    "/api/v1/namespaces/default/pods", json=gateway_cluster.pod(name), headers=bearer(user)
+                )
+
+            begin = time.monotonic()
+            hanging = [asyncio.ensure_future(create(f"a{number}", "alice")) for number in range(3)]
+            await asyncio.sleep(0.5)
+            refused = await cluster.http.get("/api/v1/namespaces/default/pods", headers=bearer("alice"))
+            assert refused.status_code == 429, "3 of 600 seats, and none is free"
+            assert refused.text == "Too many requests, please try again later.\n"
+            assert refused.headers["retry-after"] == "1"
+            assert refused.headers["x-kubernetes-pf-flowschema-uid"]
+            told = (await cluster.http.get("/metrics", headers=bearer("admin"))).text
+            labels = 'flow_schema="own",priority_level="own"'
+            assert f"apiserver_flowcontrol_current_executing_seats{{{labels}}} 3\n" in told
+            assert f'apiserver_flowcontrol_rejected_requests_total{{{labels},reason="concurrency-limit"}} 1\n' in told
+            assert (await cluster.http.get("/api/v1/pods", headers=bearer("scheduler"))).status_code == 200
+            assert time.monotonic() - begin < 2, "they hang still"
+            assert {one.status_code for one in await asyncio.gather(*hanging)} == {201}
+            listed = await cluster.http.get("/api/v1/namespaces/default/pods", headers=bearer("alice"))
+            assert len(listed.json()["items"]) == 3
+            for writer in writers:
+                writer.close()
+                await writer.wait_closed()
+
+    users = Settings(authenticator=Authenticator(USERS))
+    gateway_cluster.run(main, settings=users, servers=({"authorization": ["AlwaysAllow"]},))

@@ -20,7 +20,7 @@ from kemu.lab.exploration import executions
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.scenarios import Scenario
-from tests import searches
+from tests import json_files, searches
 from tests.museum.pieces import PIECES, Piece, sides
 
 HELD = Path(__file__).parent / "held.json"
@@ -64,7 +64,7 @@ def find(seeds: range, name: str) -> dict[str, Any] | None:
 
 def is_missing(name: str, seeds: int = SEEDS) -> bool:
     """Nobody has run this scenario over so many seeds."""
-    record = searches.load(HELD).get(name)
+    record = json_files.load(HELD).get(name)
     return record is None or record["digest"] != digest(BY_NUMBER[name]) or record["seeds"] < seeds
 
 

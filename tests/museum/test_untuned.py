@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests import searches
+from tests import json_files
 from tests.museum import explorations, search
 from tests.museum.pieces import PIECES
 from tests.museum.test_pieces import PAGES
 
-EXPLORED = searches.load(explorations.EXPLORED)
-HELD = searches.load(search.HELD)
+EXPLORED = json_files.load(explorations.EXPLORED)
+HELD = json_files.load(search.HELD)
 QUICK_S = 2.0
 """Searches that took no longer are repeated for every change."""
 QUICK = [number for number, record in EXPLORED.items() if record["cpu_s"] <= QUICK_S]

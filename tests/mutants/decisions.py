@@ -10,7 +10,6 @@ Writes ``decisions.json``; exit code 1 when one is another event.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from kemu.lab.exploration import executions
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.tell.explaining import explanations, probabilities
 from kemu.lab.tell.explaining.probabilities import INSTANTS, SUFFIXES, Curve
+from tests import json_files
 from tests.mutants import all_parts, chances
 from tests.mutants.planting import Decides, Mutant
 
@@ -92,7 +92,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--instants", type=int, default=INSTANTS)
     parser.add_argument("--suffixes", type=int, default=SUFFIXES)
     options = parser.parse_args(arguments)
-    table = json.loads(FILE.read_text()) if FILE.exists() else {}
+    table = json_files.load(FILE)
     wrong = []
     for name in options.id or named():
         begun_s = time.process_time()
@@ -112,7 +112,7 @@ def main(arguments: list[str]) -> int:
             wrong.append(name)
         spent_s = time.process_time() - begun_s
         print(f"{name}: {'right' if found.is_right else 'WRONG'}, {spent_s:.0f} CPU s, {table[name]}", flush=True)
-        FILE.write_text(json.dumps({each: table[each] for each in named() if each in table}, indent=1) + "\n")
+        json_files.write(FILE, {each: table[each] for each in named() if each in table})
     print(f"{len(wrong)} wrong: {', '.join(wrong)}" if wrong else "all right")
     return 1 if wrong else 0
 

@@ -21,6 +21,9 @@ from tests.nights import records, steps
 from tests.nights.records import Ended, Night
 from tests.nights.steps import ROOT, Step
 
+SKIPPED = 77
+"""Exit code of a step that could not look at anything: to pass, it must have."""
+
 
 def main() -> int:
     options = _options()
@@ -29,8 +32,16 @@ def main() -> int:
     if options.record is not None:
         records.FOLDER.mkdir(exist_ok=True)
         night = Night.read(options.record / "night.json")
-        night.write(records.FOLDER / f"{night.name}.json")
+        file = records.FOLDER / f"{night.name}.json"
+        if file.exists():
+            night.merge(Night.read(file))
+        night.write(file)
         return _write_page(check=False)
+    if options.became is not None:
+        night = Night.read(options.night / "night.json")
+        night.resolve(*options.became)
+        night.write(options.night / "night.json")
+        return 0
     known = steps.read(steps.FILE.read_text())
     if options.list:
         for step in known:
@@ -49,8 +60,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, help="of a new night: repeats one (default: drawn)")
     parser.add_argument(
-        "--record", type=Path, metavar="FOLDER", help="take this night into docs/nights and docs/nights.md"
+        "--record", type=Path, metavar="FOLDER", help="merge this night into docs/nights and docs/nights.md"
     )
+    parser.add_argument("--became", nargs=2, metavar=("STEP", "TEXT"), help="with --night: what became of its failure")
     parser.add_argument("--page", choices=("write", "check"), help="write docs/nights.md from docs/nights, or check it")
     return parser.parse_args()
 
@@ -74,7 +86,7 @@ def _run(known: tuple[Step, ...], options: argparse.Namespace) -> int:
     failed = 0
     for step in known:
         if any(_is(step, name) for name in options.steps) if options.steps else step.name not in night.ended:
-            night.ended[step.name] = ended = _carry_out(step, night.seed, folder)
+            night.take(ended := _carry_out(step, night.seed, folder))
             night.write(folder / "night.json")
             print(f"   {ended.outcome}: {ended.figure}", flush=True)
             failed += ended.outcome == "failed"
@@ -133,7 +145,7 @@ def _carry_out(step: Step, seed: int, folder: Path) -> Ended:
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     ended.wall_s = round(time.monotonic() - began, 1)
     ended.cpu_s = round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, 1)
-    ended.outcome = "failed" if code else "passed"
+    ended.outcome = {0: "passed", SKIPPED: "skipped"}.get(code, "failed")
     ended.figure = step.figure_in(log.read_text(errors="replace"))
     return ended
 

@@ -16,8 +16,8 @@ HEAD = """# Nights
 
 `scripts/nightly` runs the tests that take too long for every change, with the steps of `tests/nights/steps.yaml`.
 `scripts/nightly --night FOLDER` resumes an interrupted run; `scripts/nightly STEP` runs one step.
-`scripts/nightly --record FOLDER` writes its tables to this page. A failed step has its resolution; **open** means that
-there is none yet.
+`scripts/nightly --record FOLDER` writes its tables to this page. A failed step keeps its row when it runs again,
+and has its resolution; **open** means that there is none yet.
 """
 
 
@@ -40,7 +40,7 @@ class Ended:
     wall_s: float = 0.0
     cpu_s: float = 0.0
     became: str = ""
-    """Of a failure: what became of it. Written by hand."""
+    """Of a failure: what became of it, as ``scripts/nightly --night FOLDER --became STEP TEXT`` says."""
 
 
 @dataclass
@@ -49,13 +49,40 @@ class Night:
     seed: int
     machine: str
     ended: dict[str, Ended] = field(default_factory=dict)
-    """By step, in the order of steps.yaml as far as it ran."""
+    """By step: how it went last."""
+
+    failures: list[Ended] = field(default_factory=list)
+    """Of steps that ran again since, oldest first."""
 
     @classmethod
     def read(cls, file: Path) -> Self:
         found = json.loads(file.read_text())
         ended = {one["step"]: Ended(**one) for one in found.pop("ended")}
-        return cls(**found, ended=ended)
+        failures = [Ended(**one) for one in found.pop("failures", [])]
+        return cls(**found, ended=ended, failures=failures)
+
+    def take(self, one: Ended) -> None:
+        """How a step went this time."""
+        if (before := self.ended.get(one.step)) and before.outcome == "failed":
+            self.failures.append(before)
+        self.ended[one.step] = one
+
+    def merge(self, other: Night) -> None:
+        """Of each step the later run counts, and every failure is kept. The folders began as copies of one night."""
+        runs = [*self.failures, *self.ended.values(), *other.failures, *other.ended.values()]
+        once = {(one.step, one.began): one for one in sorted(runs, key=lambda one: bool(one.became))}
+        self.ended, self.failures = {}, []
+        for one in sorted(once.values(), key=lambda one: one.began):
+            self.take(one)
+
+    def resolve(self, step: str, became: str) -> None:
+        """Raises KeyError: no failure of the step is open."""
+        runs = [*self.failures, *self.ended.values()]
+        failed = [one for one in runs if one.step == step and one.outcome == "failed" and not one.became]
+        if not failed:
+            raise KeyError(step)
+        for one in failed:
+            one.became = became
 
     def write(self, file: Path) -> None:
         """All or nothing: an interruption loses no step that has ended."""
@@ -73,12 +100,15 @@ def page(nights: list[Night]) -> str:
 def _section(night: Night) -> str:
     ended = night.ended.values()
     count = {outcome: sum(one.outcome == outcome for one in ended) for outcome in ("passed", "failed", "skipped")}
-    commits = ", ".join(f"`{one}`" for one in dict.fromkeys(one.commit for one in ended if one.commit))
-    wall, cpu = sum(one.wall_s for one in ended), sum(one.cpu_s for one in ended)
+    runs = sorted([*night.failures, *ended], key=lambda one: (list(night.ended).index(one.step), one.began))
+    commits = ", ".join(f"`{one}`" for one in dict.fromkeys(one.commit for one in runs if one.commit))
+    wall, cpu = sum(one.wall_s for one in runs), sum(one.cpu_s for one in runs)
     outcomes = f"{count['passed']} steps passed, {count['failed']} failed, {count['skipped']} were skipped"
+    if night.failures:
+        outcomes += f"; {len(night.failures)} failures before"
     about = f"Seed {night.seed}; commit {commits}; {night.machine}. {outcomes}; {_time(wall)}, {_time(cpu)} of CPU."
     lines = [f"## {night.name}", "", about, "", "| step | | time | CPU | figure |", "|---|---|---|---|---|"]
-    for one in ended:
+    for one in runs:
         outcome = one.outcome
         if outcome == "failed":
             outcome += f": {one.became}" if one.became else ": **open**"

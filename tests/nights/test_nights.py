@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ STEPS = """
 - {name: good, title: seed $seed, run: 'echo "seed=$seed part=$part"; echo ====', parts: 2}
 - {name: bad, title: fails in a pipe, run: 'false | cat; echo unseen'}
 - {name: figured, title: has a figure, run: 'echo 7 of 8 pods; echo "[100%]"', figure: '\\d of \\d'}
+- {name: blind, title: finds out that it lacks something, run: 'echo no database; exit 77'}
 - {name: lacking, title: needs a program, needs: operators/none/operator, run: exit 1}
 """
 
@@ -47,6 +49,7 @@ def test_each_step_is_recorded_and_a_failure_keeps_none_from_running(
         "good-2": ("passed", "seed=3 part=2"),
         "bad": ("failed", ""),
         "figured": ("passed", "7 of 8"),
+        "blind": ("skipped", "no database"),
         "lacking": ("skipped", "needs operators/none/operator"),
     }
 
@@ -58,7 +61,7 @@ def test_a_night_goes_on_with_its_seed_and_without_what_has_ended(night: Path, m
     assert call(monkeypatch, "--night", str(night)) == 1
     assert not (night / "logs" / "good-1.log").exists()
     assert outcomes(night)["good-1"] == ("passed", "seed=4 part=1")
-    assert len(outcomes(night)) == 5
+    assert len(outcomes(night)) == 6
     assert call(monkeypatch, "--night", str(night), "bad") == 1, "a step that is named runs again"
     assert call(monkeypatch, "--night", str(night)) == 0, "nothing is left"
 
@@ -76,12 +79,57 @@ def test_the_page_says_which_failure_is_open(night: Path, monkeypatch: pytest.Mo
     (file,) = records.FOLDER.glob("*.json")
     assert "| bad | failed: **open** |" in records.PAGE.read_text()
     recorded = records.Night.read(file)
-    recorded.ended["bad"].became = "mended"
+    recorded.resolve("bad", "mended")
     recorded.write(file)
     assert call(monkeypatch, "--page", "check") == 1
     assert call(monkeypatch, "--page", "write") == 0
     assert "| bad | failed: mended |" in records.PAGE.read_text()
-    assert "3 steps passed, 1 failed, 1 were skipped" in records.PAGE.read_text()
+    assert "3 steps passed, 1 failed, 2 were skipped" in records.PAGE.read_text()
+
+
+def test_a_failure_is_kept_when_its_step_runs_again_and_is_resolved(
+    night: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call(monkeypatch, "--night", str(night), "--seed", "3", "bad", "figured")
+    later(night)
+    steps.FILE.write_text(STEPS.replace("false | cat", "true | cat"))
+    assert call(monkeypatch, "--night", str(night), "bad") == 0
+    assert call(monkeypatch, "--night", str(night), "--became", "bad", "a limit was too short") == 0
+    with pytest.raises(KeyError):
+        call(monkeypatch, "--night", str(night), "--became", "figured", "it passed")
+    call(monkeypatch, "--record", str(night))
+    rows = [line for line in records.PAGE.read_text().splitlines() if line.startswith("| bad")]
+    assert [row.split(" | ")[1] for row in rows] == ["failed: a limit was too short", "passed"]
+    assert "2 steps passed, 0 failed, 0 were skipped; 1 failures before" in records.PAGE.read_text()
+
+
+def test_two_folders_of_one_night_are_merged(night: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    call(monkeypatch, "--night", str(night), "--seed", "3", "bad", "good")
+    later(night)
+    other = shutil.copytree(night, tmp_path / "other")
+    steps.FILE.write_text(STEPS.replace("false | cat", "true | cat"))
+    assert call(monkeypatch, "--night", str(other), "bad") == 0
+    call(monkeypatch, "--night", str(other), "--became", "bad", "mended")
+    assert call(monkeypatch, "--night", str(night), "figured") == 0
+    pages = set()
+    for folders in ((night, other), (other, night), (night, other, night)):
+        for file in records.FOLDER.glob("*.json"):
+            file.unlink()
+        for folder in folders:
+            call(monkeypatch, "--record", str(folder))
+        pages.add(records.PAGE.read_text())
+    (page,) = pages
+    assert "| bad | failed: mended |" in page
+    assert "| bad | passed |" in page
+    assert "| figured | passed |" in page
+
+
+def later(night: Path) -> None:
+    """What has ended began a minute ago: beginnings are kept to the second."""
+    kept = records.Night.read(night / "night.json")
+    for one in kept.ended.values():
+        one.began = one.began.replace(one.began[:4], f"{int(one.began[:4]) - 1}")
+    kept.write(night / "night.json")
 
 
 @pytest.mark.parametrize(

@@ -258,6 +258,8 @@ def test_a_mistake_about_pressure_has_its_path(nodes: str, path: str, what: str)
         ("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodeName: n, containers: [{name: m}]}}", ".spec.nodeName", "whose kubelet has its manifest"),
         ("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: []}}", ".spec.containers", "Required"),
         ("{apiVersion: v1, kind: Pod, metadata: {name: ok}, spec: {containers: [{name: m}]}}", ".metadata.name", "a second static pod is called ok"),
+        ("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, envFrom: [{secretRef: {name: s}}]}]}}", "", "static pods may not reference secrets"),
+        ("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m}], volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]}}", "", "static pods may not reference persistentvolumeclaims"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_static_pod_has_its_path(manifest: str, path: str, what: str) -> None:

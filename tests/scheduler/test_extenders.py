@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 import yaml
 
+from kemu.emulated.objects.conversion import convert
+from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.scheduler.extenders import servers
+from kemu.emulated.scheduler.extenders.clients import ExtenderClient, Extenders, FilterAnswer
 from kemu.emulated.scheduler.extenders.servers import Extender, Refusal
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable, unschedulable
 from kemu.errors import KemuError, SimulationError
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
-from kemu.runtime.env import ActorSpec
+from kemu.messages.k8s import scheduling_v1alpha2_pb2
+from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder
 from tests.scheduler import objects
@@ -64,7 +69,9 @@ class Extended(Run):
         self.extenders = known
         return self
 
-    def play_extended(self, main: Main, nodes: Sequence[Any], running: Sequence[Any] = ()) -> None:
+    def play_extended(
+        self, main: Main, nodes: Sequence[Any], running: Sequence[Any] = (), gates: Sequence[str] = ()
+    ) -> None:
         actors, configured = [], []
         for name, known in self.extenders.items():
             configured.append({"urlPrefix": f"kemu://extender/{name}", **known.get("config", {})})
@@ -73,7 +80,8 @@ class Extended(Run):
                 actors.append(
                     ActorSpec(f"extender/{name}", "kemu.emulated.scheduler.extenders.servers:ExtenderActor", config)
                 )
-        self.play(main, nodes, [{"config": {"extenders": configured}}], running, actors)
+        scheduler = {"extenders": configured, "featureGates": dict.fromkeys(gates, True)}
+        self.play(main, nodes, [{"config": scheduler}], running, actors)
 
 
 def node_names(count: int) -> list[Any]:
@@ -254,6 +262,105 @@ def test_while_an_extender_thinks_the_next_pod_waits() -> None:
     first, second = [one["at"] for one in run.told("sched.bind")]
     assert first > 3
     assert second > first + 1.9
+
+
+# Groups --------------------------------------------------------------------------------------------------------------
+
+GANG = ("GenericWorkload", "GangScheduling")
+BY_NAME = {"filterVerb": "filter", "nodeCacheCapable": True}
+
+
+Act = Callable[[Run], Awaitable[object]]
+
+
+def gang(*pods: Any, until: float = 4.0, meanwhile: Act | None = None, **spec: Any) -> Main:
+    """A group of all these at one second; ``meanwhile``: at two."""
+    spec["schedulingPolicy"] = {"gang": {"minCount": len(pods)}}
+    group = {"metadata": {"name": "g", "namespace": "default"}, "spec": spec}
+
+    async def main(run: Run) -> None:
+        await run.at(1)
+        for one in pods:
+            one.spec.schedulingGroup.podGroupName = "g"
+        await run.create(*pods)
+        await run.client.create(convert.from_json(scheduling_v1alpha2_pb2.PodGroup, group))
+        await run.at(2)
+        if meanwhile is not None:
+            await meanwhile(run)
+        await run.at(until)
+
+    return main
+
+
+def test_extenders_are_asked_about_each_member_of_a_group_beside_those_before_it() -> None:
+    config = {**BY_NAME, "prioritizeVerb": "prioritize", "weight": 5}
+    run = Extended().extend(one={"args": {"refuses": {"n1": "dark"}, "scores": {"n3": 9}}, "config": config})
+    run.play_extended(gang(objects.pod("a", "6"), objects.pod("b", "6")), node_names(3), gates=GANG)
+    assert run.bound() == {"a": "n3", "b": "n2"}
+    calls = [(one["pod"], one["call"], one["nodes"]) for one in run.told("sched.extender")]
+    assert calls == [
+        ("default/a", "Filter", 3), ("default/a", "Prioritize", 2), ("default/b", "Filter", 2),
+    ]  # fmt: skip
+
+
+def test_a_group_fails_with_its_extender() -> None:
+    run = Extended().extend(one={"args": {"crashes": True}, "config": BY_NAME})
+    run.play_extended(gang(objects.pod("a"), objects.pod("b")), node_names(1), gates=GANG)
+    assert run.bound() == {}
+    first, second = run.told("sched.attempt", "a")[0], run.told("sched.attempt", "b")[0]
+    assert (first["result"], second["result"]) == ("error", "error")
+    assert second["message"] == f"failed to schedule other pod from a pod group: {first['message']}"
+
+
+def test_while_an_extender_thinks_a_group_sees_its_snapshot() -> None:
+    """Room that is made during the attempt is for the next one; the cache is right afterwards."""
+    run = Extended().extend(one={"args": {"takes": {"Filter": 1.5}}, "config": BY_NAME})
+
+    async def make_room(run: Run) -> None:
+        await run.client.delete("pods", "old", "default", grace_period_seconds=0)
+
+    main = gang(objects.pod("a", "6"), objects.pod("b", "6"), meanwhile=make_room, until=9)
+    run.play_extended(main, node_names(2), [objects.pod("old", "6", on="n2")], gates=GANG)
+    first = run.told("sched.attempt", "b")[0]
+    assert (first["result"], first["at"] > 2) == ("unschedulable", True)
+    assert first["message"].startswith("0/2 nodes are available: 2 Insufficient cpu.")
+    assert sorted(run.bound().values()) == ["n1", "n2"]
+
+
+def test_in_one_part_of_the_cluster_an_extender_refuses_its_nodes() -> None:
+    nodes = [objects.node(f"n{number}", {"rack": f"r{number % 2}"}) for number in range(4)]
+    run = Extended().extend(one={"args": {"refuses": {"n1": "dark", "n3": "dark"}}, "config": BY_NAME})
+    constraints = {"topology": [{"key": "rack"}]}
+    main = gang(objects.pod("a", "6"), objects.pod("b", "6"), schedulingConstraints=constraints)
+    run.play_extended(main, nodes, gates=(*GANG, "TopologyAwareWorkloadScheduling"))
+    assert sorted(run.bound().values()) == ["n0", "n2"]
+    assert [one["nodes"] for one in run.told("sched.extender")] == [2, 1, 2, 2]
+
+    refuses = dict.fromkeys(("n0", "n1", "n2", "n3"), "dark")
+    run = Extended().extend(one={"args": {"refuses": refuses}, "config": BY_NAME})
+    main = gang(objects.pod("a", "6"), objects.pod("b", "6"), schedulingConstraints=constraints)
+    run.play_extended(main, nodes, gates=(*GANG, "TopologyAwareWorkloadScheduling"))
+    assert run.told("sched.attempt", "a")[0]["message"].startswith("0/2 nodes are available: 2 dark.")
+
+
+class Dark(ExtenderClient):
+    def __init__(self) -> None:
+        extender = {"urlPrefix": "kemu://extender/dark", **BY_NAME}
+        (self.configuration,) = configurations.configuration_of({"extenders": [extender]}).extenders
+
+    async def filter(self, pod: Any, nodes: Sequence[Any]) -> FilterAnswer:
+        return FilterAnswer([], {node.name: "dark" for node in nodes}, {}, as_objects=False)
+
+
+def test_in_one_part_of_the_cluster_nodes_that_the_search_does_not_reach_say_nothing() -> None:
+    cluster = objects.cluster_of(node_names(220))
+    decider = objects.decider(cluster, percentage=1)
+    decider.placement = np.arange(1, 220, 2)
+    extenders = Extenders(cast(Env, None), cluster, ())
+    extenders.clients = [Dark()]
+    result = asyncio.run(extenders.decide(decider, cluster.pending(objects.pod("p"))))
+    assert result.filtering is not None
+    assert result.filtering.message() == "0/110 nodes are available: 100 dark."
 
 
 # Preemption and binding ---------------------------------------------------------------------------------------------

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests import searches
+from tests import json_files
 from tests.swarm import planted
 
-FOUND = searches.load(planted.FOUND)
+FOUND = json_files.load(planted.FOUND)
 
 
 def test_what_is_recorded_is_within_the_budget() -> None:

@@ -21,17 +21,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from kemu import errors
 from kemu.doors.cli import exits
-from kemu.errors import (
-    ActorCrashed,
-    InfrastructureError,
-    KemuError,
-    Problem,
-    ScenarioError,
-    SimulationError,
-    UsageError,
-    UserCodeFailed,
-)
 from kemu.runtime import user_code
 from kemu.runtime.runlog import crash_reports, folders
 
@@ -81,7 +72,7 @@ class Failure:
     """``usage input system infrastructure simulation user-code internal interrupted``."""
     message: str
     exit_code: int
-    problems: Sequence[Problem] = ()
+    problems: Sequence[errors.Problem] = ()
     more: dict[str, Any] = field(default_factory=dict)
     """Further keys of the object."""
     text: str = ""
@@ -123,13 +114,13 @@ def extra_of(error: ModuleNotFoundError, command: str = "") -> str | None:
 
 
 def of(error: Exception | KeyboardInterrupt, options: argparse.Namespace) -> Failure:
-    if isinstance(error, SimulationError) and isinstance(error.__cause__, OSError) and error.__cause__.filename:
+    if isinstance(error, errors.SimulationError) and isinstance(error.__cause__, OSError) and error.__cause__.filename:
         error = error.__cause__  # an actor could not write the run log
-    if isinstance(error, UsageError):
+    if isinstance(error, errors.UsageError):
         return Failure("usage", str(error), exits.INPUT, text=f"{error.usage}{error}")
-    if isinstance(error, ScenarioError):
+    if isinstance(error, errors.ScenarioError):
         return _of_mistakes(error.problems)
-    if isinstance(error, UserCodeFailed):
+    if isinstance(error, errors.UserCodeFailed):
         more: dict[str, Any] = {"place": {"file": error.file, "line": error.line, "function": error.function}}
         if error.plugin:
             more |= {"plugin": error.plugin, "extensionPoint": error.extension_point}
@@ -137,14 +128,14 @@ def of(error: Exception | KeyboardInterrupt, options: argparse.Namespace) -> Fai
         return Failure(
             "user-code", str(error), exits.RAISED, more={**more, **_run(options)}, text=_of_run(error, options)
         )
-    if isinstance(error, InfrastructureError):
+    if isinstance(error, errors.InfrastructureError):
         return Failure("infrastructure", str(error), exits.UNKNOWN, more=_run(options))
-    if isinstance(error, ActorCrashed):
+    if isinstance(error, errors.ActorCrashed):
         return _of_bug(error, options)
-    if isinstance(error, SimulationError):
+    if isinstance(error, errors.SimulationError):
         text = f"the run broke: {type(error).__name__}: {error}"
         return Failure("simulation", text, exits.FAILS, more=_run(options))
-    if isinstance(error, KemuError):
+    if isinstance(error, errors.KemuError):
         return Failure("input", str(error), exits.INPUT)
     if isinstance(error, KeyboardInterrupt):
         return Failure("interrupted", "interrupted", exits.INTERRUPTED)
@@ -172,7 +163,7 @@ def _of_bug(error: BaseException, options: argparse.Namespace) -> Failure:
         handle, name = tempfile.mkstemp(prefix="kemu-crash-", suffix=".txt")
         os.close(handle)
         file = crash_reports.write(Path(name), error, {"command": shlex.join(sys.argv)})
-    text = str(error) if isinstance(error, KemuError) else f"{type(error).__name__}: {error}"
+    text = str(error) if isinstance(error, errors.KemuError) else f"{type(error).__name__}: {error}"
     return bug(text, file, _run(options))
 
 
@@ -197,22 +188,22 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
     return {"run": str(out)} if out is not None and folders.held_in(out) is not None else {}
 
 
-def _of_run(error: SimulationError, options: argparse.Namespace) -> str:
+def _of_run(error: errors.SimulationError, options: argparse.Namespace) -> str:
     run = _run(options).get("run")
     where = f"\nthe traceback is in the run log; kemu story {run} tells what came before" if run else ""
     return f"kemu: {error}{where}"
 
 
-def _of_mistakes(problems: Sequence[Problem]) -> Failure:
+def _of_mistakes(problems: Sequence[errors.Problem]) -> Failure:
     count, lines = len(problems), _told_once(problems)
     rest = f", of which the first {MOST_MISTAKES} lines are above" if len(lines) > MOST_MISTAKES else ""
     total = f"{count} mistake{'s' if count != 1 else ''}"
     return Failure("input", total, exits.INPUT, problems, text="\n".join([*lines[:MOST_MISTAKES], f"{total}{rest}"]))
 
 
-def _told_once(problems: Sequence[Problem]) -> list[str]:
+def _told_once(problems: Sequence[errors.Problem]) -> list[str]:
     """One line each; for the same mistake in many items of a list, the first ones, and the places of the others."""
-    alike: dict[tuple[str, str, str], list[Problem]] = {}
+    alike: dict[tuple[str, str, str], list[errors.Problem]] = {}
     for problem in problems:
         alike.setdefault((problem.file, re.sub(r"\[\d+\]", "[]", problem.path), problem.message), []).append(problem)
     lines = []

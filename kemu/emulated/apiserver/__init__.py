@@ -3,6 +3,7 @@
     server       the actor: wires the modules below
     service      what arrives: unary calls, Session and Watch streams
     flows        how many requests are served at the same time, and who waits
+    fairness/    the same of a cluster with FlowSchemas: priority levels, queues, lending
     verbs        one request: carried out, and noted in the run log
     registry/    what a request does
         registry     create, update, patch, delete, bind

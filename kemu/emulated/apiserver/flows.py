@@ -1,5 +1,6 @@
 """How many requests are served at the same time, and who waits: fairly by client, in bounded queues.
 
+This is how it is without FlowSchemas, as in scenarios; with them :mod:`kemu.emulated.apiserver.fairness` takes over.
 After API Priority and Fairness (``apiserver/pkg/util/flowcontrol``), with one priority level and a queue for each
 client: requests take a seat each; when all seats are taken they queue up, and the clients that wait get seats in turn.
 A request that finds its queue full, or that waits too long, is refused with 429 and Retry-After. Watches take no seat,
@@ -28,6 +29,7 @@ WAIT_LIMIT_NS = 15 * SECOND_NS
 """A quarter of --request-timeout, as in ``apiserver/pkg/server/config.go``."""
 LONGEST_RETRY_AFTER_S = 32
 """``dropped_requests_tracker.go``."""
+MESSAGE = "Too many requests, please try again later."
 
 
 class Waiting(NamedTuple):
@@ -56,7 +58,7 @@ class Flows:
         """Clients that wait, in the order in which they get the next seats."""
         self.timer: Timer | None = None
         """For the request that waits longest; runs while any waits."""
-        self._pace = _Pace()
+        self._pace = Pace()
 
     def enter(self, by: str, work: Any) -> bool:
         """Whether there is a seat; if not, ``work`` has queued up. Raises TooManyRequests."""
@@ -147,11 +149,10 @@ class Flows:
                 waiting.work.set_exception(refusal)
 
     def _refusal(self, now_ns: int) -> errors.TooManyRequests:
-        message = "Too many requests, please try again later."
-        return errors.TooManyRequests(message, retry_after_s=self._pace.refused(now_ns // SECOND_NS))
+        return errors.TooManyRequests(MESSAGE, retry_after_s=self._pace.refused(now_ns // SECOND_NS))
 
 
-class _Pace:
+class Pace:
     """What Retry-After says: doubled while many requests are refused, then less by one each second
     (``droppedRequestsStats.updateRetryAfterIfNeededLocked``)."""
 

@@ -21,6 +21,7 @@ from kemu.emulated.apiserver.faults import Faults
 from kemu.emulated.apiserver.housekeeping.definitions import Definitions
 from kemu.emulated.apiserver.housekeeping.expiry import Bound, Expiry
 from kemu.emulated.apiserver.housekeeping.measured import MeasuredRequests
+from kemu.emulated.apiserver.housekeeping.service_ranges import ServiceRanges
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import bind_checks
 from kemu.emulated.apiserver.registry.bindings import Binder
@@ -58,6 +59,7 @@ DEFAULTS: dict[str, Any] = {
     "hooks": [],  # functions in Python that admission asks: see admission.external.hooks
     "conversion_hooks": [],  # functions in Python that convert custom objects: see custom.conversions
     "services": {},  # by NAMESPACE/NAME the ports of loopback where processes listen for webhooks' Services
+    "service_ranges": [],  # CIDRs of Services' addresses, at first; none: they follow from names, and have no objects
     "managed_fields": False,  # keep them also for objects whose creators state no field manager
     "bind_check": bind_checks.NONE,  # what a binding is held against beside its pod: one of bind_checks.KINDS
     "compaction_interval_s": 300.0,  # forget what is older than this, as often; 0: never
@@ -106,6 +108,8 @@ class ApiServer:
         if settings["lives"]:
             self.registry.lives = Lives(env, settings["lives"])
         self.registry.refuses_unsimulated = not settings["stores_unsimulated"]
+        if settings["service_ranges"]:
+            self.registry.services.keep(settings["service_ranges"])
         chain.attach(Host(env, self.registry.write_status, settings["limited_resources"]))
         self.kinds.on_end = self.fanout.end_kind
         self.kinds.collect = self._collect
@@ -165,6 +169,8 @@ class ApiServer:
         await self.feed.caught_up()
         await self._create_what_every_cluster_has()
         self._service.open()
+        if self._settings["service_ranges"]:
+            await ServiceRanges(self._env, self._settings["service_ranges"]).begin()
         self._env.ready()
         if self._settings["bookmark_interval_s"]:
             self._env.spawn(self._send_bookmarks(), "bookmarks")

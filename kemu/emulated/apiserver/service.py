@@ -14,6 +14,8 @@ from google.protobuf.message import Message
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors, flows
 from kemu.emulated.apiserver.authorization import attributes, requesters, reviews
+from kemu.emulated.apiserver.fairness.fairness import Fairness
+from kemu.emulated.apiserver.fairness.levels import Ticket
 from kemu.emulated.apiserver.registry import options
 from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.storage import Storage
@@ -198,8 +200,8 @@ class Replies:
                 reader.set_result(None)
 
 
-Work = tuple[api_pb2.Call, str, Replies]
-"""A call of a Session, its client, and where the reply goes."""
+Work = tuple[api_pb2.Call, str, Replies, Ticket | None]
+"""A call of a Session, its client, where the reply goes, and the seats that it has; None: one of the only level."""
 
 
 class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
@@ -241,6 +243,10 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         fanout.on_stalled = self.cut
         self._flows = flows.Flows(env, seats, queue_limit, self._expired)
         """What waits in it for a seat: calls of Sessions with their client and Replies."""
+        self._fairness = Fairness(env, seats, requests.authorizer, cache, fanout, self._begin_late, self._refuse_late)
+        """The same of a cluster with FlowSchemas."""
+        self._late: dict[tuple[Stream, int], asyncio.Task[None]] = {}
+        """Watches that wait for seats."""
 
     def open(self) -> None:
         """The watch cache is filled."""
@@ -295,8 +301,12 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         await self._is_open.wait()
         by = await self._identify(context)
         try:
+            ticket = None
             try:
-                await self._flows.seat(by)
+                if self._fairness.is_on:
+                    ticket = await self._fairness.seat(by, verb, request)
+                else:
+                    await self._flows.seat(by)
             except kemu_errors.TooManyRequests as error:
                 self._log_throttled(by, verb, error)
                 raise
@@ -305,7 +315,10 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                     await self._take_time(by)
                 return await _knowing(context, self._requests.answer(verb, request, by))
             finally:
-                self._go_on()
+                if ticket is not None:
+                    ticket.level.leave(ticket)
+                else:
+                    self._go_on()
         except kemu_errors.ApiError as error:
             await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
 
@@ -359,6 +372,10 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         await self._is_open.wait()
         return reviews.rules(self._requests.authorizer, await self._identify(context), request.namespace)
 
+    async def Levels(self, request: api_pb2.LevelsRequest, context: grpc.aio.ServicerContext) -> api_pb2.LevelsResponse:
+        await self._is_open.wait()
+        return self._fairness.told()
+
     async def Admit(self, request: api_pb2.AdmitRequest, context: grpc.aio.ServicerContext) -> api_pb2.AdmitResponse:
         await self._is_open.wait()
         by = await self._identify(context)
@@ -388,25 +405,33 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             replies.close()
             self._leave(by, client)
             self._flows.forget(by, lambda work: isinstance(work, tuple) and work[2] is replies)
+            self._fairness.forget(lambda work: isinstance(work, tuple) and work[2] is replies)
 
     def _take(self, by: str, replies: Replies, batch: api_pb2.SessionRequest) -> None:
         """What has come on a Session."""
         seats, idle = self._flows, self._idle
+        is_fair = self._fairness.is_on
         for call in batch.calls[:]:
             replies.in_flight += 1
             try:
-                work = (call, by, replies)
-                if seats.free:  # Flows.enter, and _begin, inlined
+                work: Work = (call, by, replies, None)
+                if is_fair and (verb := call.WhichOneof("request")) is not None:
+                    ticket = self._fairness.enter(by, verb, getattr(call, verb), work)
+                    if ticket.is_waiting:
+                        continue
+                    work = (call, by, replies, ticket)
+                elif seats.free:  # Flows.enter, and _begin, inlined
                     seats.free -= 1
-                    while idle:
-                        waiting = idle.pop()
-                        if not waiting.done():
-                            waiting.set_result(work)
-                            break
-                    else:
-                        self._env.spawn(self._serve(work), "call")
-                elif seats.enter(by, work):
-                    self._begin(work)
+                else:
+                    seats.enter(by, work)
+                    continue
+                while idle:
+                    waiting = idle.pop()
+                    if not waiting.done():
+                        waiting.set_result(work)
+                        break
+                else:
+                    self._env.spawn(self._serve(work), "call")
             except kemu_errors.TooManyRequests as error:
                 self._refuse(call, by, replies, error)
 
@@ -419,11 +444,18 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 return
         self._env.spawn(self._serve(work), "call")
 
+    def _begin_late(self, work: Work, ticket: Ticket) -> None:
+        """Of a cluster with FlowSchemas: a call has its seats."""
+        self._begin((work[0], work[1], work[2], ticket))
+
+    def _refuse_late(self, work: Work, error: kemu_errors.TooManyRequests) -> None:
+        self._refuse(work[0], work[1], work[2], error)
+
     async def _serve(self, work: Work) -> None:
         """Serve one call after the other."""
         seats = self._flows
         while True:
-            call, by, replies = work
+            call, by, replies, ticket = work
             verb = call.WhichOneof("request")
             request = getattr(call, verb) if verb is not None else None
             try:
@@ -439,7 +471,10 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 replies.add(call.id, error)
             else:
                 replies.add(call.id, answer)
-            if seats.turns or seats.timer is not None:
+            if ticket is not None:
+                ticket.level.leave(ticket)
+                following = None
+            elif seats.turns or seats.timer is not None:
                 following = seats.leave()
             else:  # Flows.leave, inlined: nobody waits
                 following = None
@@ -448,7 +483,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 if len(self._idle) >= IDLE_TASKS:
                     return
                 # While this waits, the call is not needed.
-                del call, replies, request
+                del call, replies, request, ticket
                 answer = work = None  # type: ignore[assignment]
                 waiting: asyncio.Future[Work] = asyncio.get_running_loop().create_future()
                 self._idle.append(waiting)
@@ -468,7 +503,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             self._begin(following)
 
     def _expired(self, waiting: flows.Waiting, error: kemu_errors.TooManyRequests) -> None:
-        call, by, replies = waiting.work
+        call, by, replies, _ = waiting.work
         self._refuse(call, by, replies, error)
 
     def _refuse(self, call: api_pb2.Call, by: str, replies: Replies, error: kemu_errors.TooManyRequests) -> None:
@@ -507,11 +542,16 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
     def _change_watches(self, stream: Stream, request: api_pb2.WatchRequest) -> None:
         which = request.WhichOneof("request")
         if which == "create":
-            self._start_watch(stream, request.create)
+            if self._fairness.is_on:
+                self._start_in_turn(stream, request.create)
+            else:
+                self._start_watch(stream, request.create)
         elif which == "cancel":
             watcher = stream.watchers.get(request.cancel.watch_id)
             if watcher is not None:
                 self._fanout.stop(watcher)
+            elif (late := self._late.pop((stream, request.cancel.watch_id), None)) is not None:
+                late.cancel()
             elif self._starting:
                 self._starting.pop((stream, request.cancel.watch_id), None)
 
@@ -520,6 +560,40 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         task = self.streams.pop(stream, None)
         if task is not None:
             task.cancel()
+
+    def _start_in_turn(self, stream: Stream, create: api_pb2.WatchCreate) -> None:
+        """With FlowSchemas, a watch takes seats until it has begun."""
+        place = stream, create.watch_id
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        try:
+            ticket = self._fairness.enter(stream.by, "watch", create, turn)
+        except kemu_errors.TooManyRequests as error:
+            self._log_throttled(stream.by, "watch", error)
+            stream.add_error(create.watch_id, error)
+            return
+        if not ticket.is_waiting:
+            self._start_watch(stream, create)
+            ticket.level.leave(ticket)
+            return
+
+        async def start() -> None:
+            try:
+                await turn
+            except asyncio.CancelledError:
+                ticket.level.give_up(ticket)
+                raise
+            except kemu_errors.TooManyRequests as error:
+                self._log_throttled(stream.by, "watch", error)
+                if stream in self.streams:
+                    stream.add_error(create.watch_id, error)
+                return
+            finally:
+                self._late.pop(place, None)
+            if stream in self.streams:
+                self._start_watch(stream, create)
+            ticket.level.leave(ticket)
+
+        self._late[place] = self._env.spawn(start(), f"watch of {stream.by}")
 
     def _start_watch(self, stream: Stream, create: api_pb2.WatchCreate) -> None:
         start_ns = self._env.clock.now_ns()

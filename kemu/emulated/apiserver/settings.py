@@ -11,6 +11,7 @@ from kemu.emulated.apiserver.admission.external import hooks
 from kemu.emulated.apiserver.authorization import authorizers
 from kemu.emulated.apiserver.registry import bind_checks
 from kemu.emulated.objects import resources
+from kemu.emulated.objects.kinds import service_ranges
 from kemu.emulated.objects.quotas import registry, scopes
 from kemu.emulated.settings.declared import Complaint, setting
 from kemu.emulated.settings.documents import Path
@@ -154,9 +155,15 @@ class ApiServers:
         "Serve policy/v1beta1 and batch/v1beta1, and take CustomResourceDefinitions of v1beta1 from manifests.",
         False,
     )
+    service_ranges: list[str] = setting(
+        ListOf(Text(what="a range of addresses")),
+        "Ranges of Services' addresses, one or one of each family, as --service-cluster-ip-range of kube-apiserver: "
+        "ServiceCIDRs count, and each address is an IPAddress. 10.96.0.0/16 where the controller service-cidr runs.",
+        [],
+    )
     services: dict[str, int] = setting(
         MapOf(Whole(1, 65535)),
-        "Ports of this machine where processes listen for webhooks' Services, by NAMESPACE/NAME.",
+        "Ports of this machine where processes listen for Services of webhooks and APIServices, by NAMESPACE/NAME.",
         {},
     )
 
@@ -173,6 +180,15 @@ class ApiServers:
         for index, name in enumerate(names):
             if name in names[:index]:
                 yield Complaint(("conversionHooks", index, "name"), "another hook has this name")
+        families: list[str] = []
+        for index, text in enumerate(self.service_ranges):
+            if text is INVALID:
+                continue
+            if found := service_ranges.mistake(text):
+                yield Complaint(("serviceRanges", index), found)
+            elif service_ranges.family(text) in families:
+                yield Complaint(("serviceRanges", index), "another range has addresses of this family")
+            families.append(service_ranges.family(text))
         for name in self.services:
             if name.count("/") != 1:
                 yield Complaint(("services", name), "must be NAMESPACE/NAME", key=True)

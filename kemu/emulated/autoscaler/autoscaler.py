@@ -37,13 +37,7 @@ from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime import distributions
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, Env
-from kemu.runtime.runlog.events import (
-    AutoscalerFailed,
-    AutoscalerReported,
-    NodesUnneeded,
-    ScaleUpImpossible,
-    ScaleUpRequested,
-)
+from kemu.runtime.runlog import events
 
 STATUS = "cluster-autoscaler-status"
 """The ConfigMap that events about the autoscaler itself regard."""
@@ -194,7 +188,7 @@ class ClusterAutoscaler:
         about = core_v1_pb2.ConfigMap()
         about.metadata.namespace, about.metadata.name = "kube-system", STATUS
         self._recorder.event(about, kind, reason, reason, message)
-        self._env.log(AutoscalerReported(type=kind, reason=reason, message=message))
+        self._env.log(events.AutoscalerReported(type=kind, reason=reason, message=message))
 
     # --- when --------------------------------------------------------------------------------------------------------
 
@@ -215,7 +209,7 @@ class ClusterAutoscaler:
             try:
                 await self._iterate()
             except (errors.ApiError, ProviderError) as error:
-                self._env.log(AutoscalerFailed(why=str(error)))
+                self._env.log(events.AutoscalerFailed(why=str(error)))
                 self._dirty = True
 
     async def _wait(self, before_ns: int, last_ns: int) -> None:
@@ -414,7 +408,7 @@ class ClusterAutoscaler:
             change = f"to {resize.new} instead of {resize.current} (max: {group.max_size})"
             self._tell("Normal", "ScaledUpGroup", f"Scale-up: setting group {group.name} size {change}")
             asked = partial(
-                ScaleUpRequested,
+                events.ScaleUpRequested,
                 group=group.name,
                 size_before=resize.current,
                 size=resize.new,
@@ -446,14 +440,14 @@ class ClusterAutoscaler:
             if self._hopeless.get(uid) != why:
                 self._hopeless[uid] = why
                 key = meta.namespaced_name(pod)
-                self._env.log(ScaleUpImpossible(pod=key, uid=uid, why=why))
+                self._env.log(events.ScaleUpImpossible(pod=key, uid=uid, why=why))
 
     async def _scale_down(self, nodes: Sequence[core_v1_pb2.Node], forbidden: bool, now_ns: int, unix_ns: int) -> None:
         planner, flags = self._planner, self._settings.scale_down
         before = list(planner.unneeded)
         planner.update(self._snapshot, nodes, self._actuator.going(), (), self.budgets(), now_ns, unix_ns)
         if list(planner.unneeded) != before:
-            self._env.log(NodesUnneeded(nodes=list(planner.unneeded)))
+            self._env.log(events.NodesUnneeded(nodes=list(planner.unneeded)))
         cooling = forbidden or any(
             since_ns + round(delay_s * SECOND_NS) > now_ns
             for since_ns, delay_s in (

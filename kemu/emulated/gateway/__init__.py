@@ -9,6 +9,7 @@
     streams      watches of clients on streams to API servers
     deliveries   what watches of clients have been sent
     discoveries  groups, kinds, schemas, version; the keys of tokens
+    aggregation  API servers of others, to which APIServices lead
     flows        the flow schema of a request
     issuers      who signs: certificates that were asked for, tokens in secrets
     monitoring   health and metrics

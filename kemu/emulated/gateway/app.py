@@ -53,7 +53,6 @@ from kemu.errors import (
     ServiceUnavailable,
     UnsupportedMediaType,
 )
-from kemu.messages.k8s import apiregistration_v1_pb2
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import SECOND_NS, Channel, Clock
 
@@ -90,6 +89,8 @@ class Gateway:
         self._closing.set()
         if self._settings.issuer is not None:
             self._settings.issuer.close()
+        if self._settings.aggregator is not None:
+            self._settings.aggregator.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -149,10 +150,15 @@ class Gateway:
         path = info.parts
         if request.path.rstrip("/") == "/version":
             return discoveries.version()
+        others = self._settings.aggregator
+        if others is not None and (server := await others.find(request.path, backend)) is not None:
+            await backend.require(request.user, _right(request))
+            return await others.forward(request, server, self._settings.max_body_bytes)
         if path is None:
             await backend.require(request.user, _right(request))
             if request.path == "/metrics":
-                return self._metrics.response(self._streams.count(), self._flows.seats, self._settings.measured)
+                levels = await backend.call("Levels", api_pb2.LevelsRequest(), identities.ADMINISTRATOR)
+                return self._metrics.response(self._streams.count(), levels, self._settings.measured)
             if request.path == statuses.PATH:
                 now_s = self._clock.unix_ns() // SECOND_NS
                 return statuses.response(request.headers.get("accept", ""), self._began_s, now_s)
@@ -160,7 +166,7 @@ class Gateway:
                 return await monitoring.indicators(self._backends)
             if self._settings.accounts is not None and (found := discoveries.issuer(request, self._settings.accounts)):
                 return found
-            document = await discoveries.document(request, backend, self._settings.removed_betas)
+            document = await discoveries.document(request, backend, self._settings.removed_betas, others)
             if document.status == 404 and await self._is_elsewhere(request, backend):
                 return responses.text(503, "service unavailable\n")
             return document
@@ -188,6 +194,8 @@ class Gateway:
                 self._flows.changed()
             if request.method in _WRITES and self._settings.issuer is not None and response.status < 300:
                 self._settings.issuer.written(row, backend)
+            if request.method not in _READS and others is not None:
+                others.written(row.plural, backend)
             return response
         except Refused as refused:
             if refused.status.reason == ServiceUnavailable.reason:
@@ -209,15 +217,8 @@ class Gateway:
 
     async def _is_elsewhere(self, request: Request, backend: Backend) -> bool:
         """Whether an APIService says that another server answers, which none here can reach (``proxyHandler``)."""
-        parts = request.path.strip("/").split("/")
-        if len(parts) < 3 or parts[0] != "apis":
-            return False
-        get = api_pb2.GetRequest(resource=api_pb2.Resource(resource="apiservices"), name=f"{parts[2]}.{parts[1]}")
-        try:
-            found = await backend.call("Get", get, identities.ADMINISTRATOR)
-        except Refused:
-            return False
-        return apiregistration_v1_pb2.APIService.FromString(found.object).spec.HasField("service")
+        others = self._settings.aggregator
+        return others is not None and await others.is_elsewhere(request.path, backend)
 
     async def _carry_out(self, call: Call) -> Response:
         method, path, verb = call.request.method, call.path, call.request.info.verb

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from kemu.emulated.gateway import custom
+from kemu.emulated.gateway.aggregation import Aggregator
 from kemu.emulated.gateway.answers import documents, responses
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.authentication.service_accounts import Tokens
@@ -67,20 +68,24 @@ def issuer(request: Request, tokens: Tokens) -> Response | None:
     return None
 
 
-async def document(request: Request, backend: Backend, removed_betas: bool = False) -> Response:
-    """Raises :class:`kemu.errors.NotAcceptable` for a document of discovery in a form that the server does not have."""
+async def document(
+    request: Request, backend: Backend, removed_betas: bool = False, others: Aggregator | None = None
+) -> Response:
+    """``others``: API servers that serve more.
+
+    Raises :class:`kemu.errors.NotAcceptable` for a document of discovery in a form that the server does not have."""
     path = request.path.rstrip("/")
     if path in _AGGREGATED:
         media = _aggregated_form(request)
         if media:
-            body, tag = _aggregated(
-                path, await custom.versions(backend) if path == "/apis" else (), media, removed_betas
-            )
+            more = await _more(backend, others) if path == "/apis" else ()
+            body, tag = _aggregated(path, more, media, removed_betas)
             return _tagged(request, f"{media};{aggregated.PARAMETERS}", body, tag)
     if path == "/api":
         body = documents.text(legacy.api_versions(request.headers.get("host", "")))
     elif path.startswith(openapi.ROOT):
-        return await _schema(request, path, backend, await custom.definitions(backend))
+        schemas = await others.schemas(backend) if others is not None else {}
+        return await _schema(request, path, backend, await custom.definitions(backend), schemas)
     elif path == "/openapi/v2":
         definitions = await custom.definitions(backend)
         if "proto-openapi" in request.headers.get("accept", ""):
@@ -89,7 +94,7 @@ async def document(request: Request, backend: Backend, removed_betas: bool = Fal
         swagger = openapi.swagger(definitions)
         return _tagged(request, negotiation.JSON, swagger, tag_of(swagger))
     else:
-        body = _legacy(path, () if path.startswith("/api/") else await custom.versions(backend), removed_betas)
+        body = _legacy(path, () if path.startswith("/api/") else await _more(backend, others), removed_betas)
     if not body:
         return responses.text(404, "404 page not found\n")
     if not path:
@@ -104,6 +109,15 @@ async def document(request: Request, backend: Backend, removed_betas: bool = Fal
     if negotiation.is_human(request.query.text("pretty"), request.agent):
         body = documents.indented(body)
     return Response(200, negotiation.JSON, (body + b"\n",))
+
+
+async def _more(backend: Backend, others: Aggregator | None) -> tuple[Version, ...]:
+    """What neither kemu's own kinds nor its groups are."""
+    found = await custom.versions(backend)
+    if others is None:
+        return found
+    known = {one.api_version for one in (*catalogue.versions(), *found)}
+    return (*found, *(one for one in await others.versions(backend) if one.api_version not in known))
 
 
 def is_unknown_group(path: Path) -> bool:
@@ -166,10 +180,12 @@ def _aggregated_form(request: Request) -> str:
     return ""
 
 
-async def _schema(request: Request, path: str, backend: Backend, definitions: tuple[bytes, ...]) -> Response:
-    """``/openapi/v3`` and what it names (``handler3.HandleGroupVersion``)."""
+async def _schema(
+    request: Request, path: str, backend: Backend, definitions: tuple[bytes, ...], others: Mapping[str, str]
+) -> Response:
+    """``/openapi/v3`` and what it names (``handler3.HandleGroupVersion``). ``others``: paths of other servers."""
     if path == openapi.ROOT:
-        root = openapi.root(definitions)
+        root = openapi.root(definitions, tuple(others.items()))
         return _tagged(request, "text/plain; charset=utf-8", root, tag_of(root))
     name = path.removeprefix(openapi.ROOT).strip("/")
     body, tag = openapi.document(name), openapi.tag()

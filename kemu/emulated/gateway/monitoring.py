@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import resource
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kemu.emulated.gateway.answers import responses
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Backends
 from kemu.emulated.gateway.requests.messages import Request
+from kemu.messages.v1 import api_pb2
 from kemu.runtime import memory
 from kemu.runtime.metrics import texts
 from kemu.runtime.metrics.families import APISERVER
@@ -99,6 +100,23 @@ class Asked(NamedTuple):
     """``All``, or empty."""
 
 
+def _tell_levels(values: Values, levels: api_pb2.LevelsResponse) -> None:
+    prefix = "apiserver_flowcontrol"
+    for level in levels.levels:
+        limits = {"nominal": level.nominal, "lower": level.least, "upper": level.most, "current": level.now}
+        for kind, seats in limits.items():
+            values.set(f"{prefix}_{kind}_limit_seats", "", (level.name,), seats)
+        for schema in level.schemas:
+            labels = schema.name, level.name
+            values.set(f"{prefix}_dispatched_requests_total", "", labels, schema.dispatched)
+            for reason, number in schema.rejected.items():
+                values.set(f"{prefix}_rejected_requests_total", "", (*labels, reason), number)
+            values.set(f"{prefix}_current_executing_requests", "", labels, schema.executing)
+            values.set(f"{prefix}_current_executing_seats", "", labels, schema.executing_seats)
+            values.set(f"{prefix}_current_inqueue_requests", "", labels, schema.waiting)
+            values.set(f"{prefix}_current_inqueue_seats", "", labels, schema.waiting_seats)
+
+
 class Metrics:
     """Requests of clients since the beginning."""
 
@@ -114,13 +132,12 @@ class Metrics:
         self._values.add("apiserver_request_total", "", (str(code), *labels))
         self._values.observe("apiserver_request_duration_seconds", "", labels, seconds)
 
-    def response(self, watches: int, seats: Mapping[str, int], text: Callable[[Values], str] | None) -> Response:
-        """``seats``: those of each priority level. ``text``: see :attr:`Settings.measured`."""
+    def response(self, watches: int, levels: api_pb2.LevelsResponse, text: Callable[[Values], str] | None) -> Response:
+        """``levels``: the priority levels. ``text``: see :attr:`Settings.measured`."""
         values = self._values
         for kind, number in self.in_flight.items():
             values.set("apiserver_current_inflight_requests", "", (kind,), number)
-        for level, number in seats.items():
-            values.set("apiserver_flowcontrol_nominal_limit_seats", "", (level,), number)
+        _tell_levels(values, levels)
         # The kinds of what clients watch are not kept.
         watching = ("apiserver", "", "", "", "", "WATCH", "")
         values.set("apiserver_longrunning_requests", "", watching, watches)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from kemu.emulated.gateway.aggregation import Aggregator
 from kemu.emulated.gateway.authentication import authenticators, service_accounts
 from kemu.emulated.gateway.deliveries import Deliveries
 from kemu.emulated.gateway.handlers import Handlers
@@ -48,6 +49,8 @@ class Settings:
     authenticator: Authenticator = field(default_factory=Everybody)
     accounts: service_accounts.Tokens | None = None
     """Signs tokens of service accounts; None: there are none."""
+    aggregator: Aggregator | None = None
+    """Leads to API servers of others; None: there are none."""
     issuer: Issuer | None = None
     """Signs certificates, and tokens in secrets; None: nobody does."""
     max_body_bytes: int = 3 << 20

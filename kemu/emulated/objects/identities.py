@@ -39,6 +39,7 @@ CONTROLLERS = {
     "resourceclaim": "resource-claim-controller",
     "device-taint-eviction": "device-taint-eviction-controller",
     "service-lb": "service-controller",
+    "service-cidr": "service-cidrs-controller",
     "endpoints": "endpoint-controller",
     "endpointslice": "endpointslice-controller",
     "endpointslice-mirroring": "endpointslicemirroring-controller",
@@ -84,6 +85,9 @@ ADMINISTRATOR = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
 """The user of a scenario, and every other user that is no component of the cluster."""
 
 
+API_SERVER = User("system:apiserver", (MASTERS, AUTHENTICATED))
+"""As which an API server calls itself."""
+
 ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
 """A caller that shows neither a token nor a certificate."""
 
@@ -115,4 +119,6 @@ def of_actor(actor: str) -> User:
         return service_account(CONTROLLERS.get(name, name))
     if kind == "extender":
         return service_account(f"extender-{name}")
+    if kind == "apiserver":
+        return API_SERVER
     return ADMINISTRATOR

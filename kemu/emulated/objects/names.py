@@ -6,6 +6,7 @@ does. Results are cached: a cluster uses the same few label keys over and over.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 
 from kemu.emulated.objects.caches import text_cache
@@ -195,6 +196,67 @@ def path_segment(text: str) -> Messages:
     if text in (".", ".."):
         return (f"may not be '{text}'",)
     return tuple(f"may not contain '{part}'" for part in ("/", "%") if part in text)
+
+
+_VALID_ADDRESS = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+_VALID_NETWORK = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+
+
+def address(text: str) -> Messages:
+    """An IP address in its only right form (``IsValidIP``); IPAddresses are named so."""
+    return old_address(text) or _in_form(text, ipaddress.ip_address(text))
+
+
+def network(text: str) -> Messages:
+    """A range of addresses in its only right form (``IsValidCIDR``)."""
+    return old_network(text) or _in_form(text, ipaddress.ip_network(text))
+
+
+def _in_form(text: str, parsed: object) -> Messages:
+    return () if str(parsed) == text else (f'must be in canonical form ("{parsed}")',)
+
+
+def old_address(text: str) -> Messages:
+    """An IP address in a field that is older than that (``IsValidIPForLegacyField``)."""
+    bare = _without_zeros(text)
+    try:
+        parsed = ipaddress.ip_address(bare)
+    except ValueError:
+        return (_VALID_ADDRESS,)
+    if "%" in text:
+        return (_VALID_ADDRESS,)
+    if bare != text:
+        return ("must not have leading 0s",)
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
+        return ("must not be an IPv4-mapped IPv6 address",)
+    return ()
+
+
+def old_network(text: str) -> Messages:
+    """A range in a field that is older (``IsValidCIDRForLegacyField``)."""
+    head, _, length = text.partition("/")
+    bare = _without_zeros(head)
+    try:
+        parsed = ipaddress.ip_network(f"{bare}/{int(length)}", strict=False)
+    except ValueError:
+        return (_VALID_NETWORK,)
+    if not (length.isascii() and length.isdigit()) or "%" in text:
+        return (_VALID_NETWORK,)
+    if bare != head or str(int(length)) != length:
+        return ("must not have leading 0s in IP or prefix length",)
+    first = ipaddress.ip_address(head)
+    if isinstance(first, ipaddress.IPv6Address) and first.ipv4_mapped is not None:
+        return ("must not have an IPv4-mapped IPv6 address",)
+    if first != parsed.network_address:
+        return ("must not have bits set beyond the prefix length",)
+    return ()
+
+
+def _without_zeros(text: str) -> str:
+    """An address of IPv4 without zeros in front of its numbers, which Go once ignored."""
+    parts = text.split(".")
+    is_right = len(parts) == 4 and all(part.isascii() and part.isdigit() for part in parts)
+    return ".".join(str(int(part)) for part in parts) if is_right else text
 
 
 def config_map_key(text: str) -> Messages:

@@ -180,7 +180,17 @@ class Engine:
             self.group_feed = parts.GroupFeed(groups, self.queue)
             one_by_one = self._scheduling
             of_groups = GroupCycles(
-                env, api, self.handle, timing, reporter, self.queue, failures, self.deciders, self.evictor, one_by_one
+                env,
+                api,
+                self.handle,
+                timing,
+                reporter,
+                self.queue,
+                failures,
+                self.deciders,
+                extenders,
+                self.evictor,
+                one_by_one,
             )
             self._cycle_of = lambda pod: (
                 of_groups.run(pod) if pod.info.pod.spec.HasField("schedulingGroup") else one_by_one.run(pod)

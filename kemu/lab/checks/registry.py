@@ -27,17 +27,8 @@ from kemu.lab.checks.results import Check, Fold, Listener, Result
 from kemu.lab.checks.scheduling import budgets, caches, gangs, leaders, ledgers, loops, priorities, progress, waiting
 from kemu.lab.checks.watches import events
 from kemu.lab.checks.workloads import collected, countings, job_counts, orders, schedules, shortages, surpluses
+from kemu.runtime.runlog import events as log_events
 from kemu.runtime.runlog import frames
-from kemu.runtime.runlog.events import (
-    ApiRequest,
-    Event,
-    RunEnded,
-    StoreRecovered,
-    Transaction,
-    WatchDelivered,
-    WatchListed,
-    typed,
-)
 
 ALL: tuple[type[Check], ...] = (
     placements.NoNodeOvercommitted,
@@ -103,9 +94,9 @@ _Take = Callable[[int, str, Any], None]
 _TakePod = Callable[[int, int, str, Any], None]
 _VERBS = "create", "bind", "delete", "evict"
 """Of requests about pods that are logged."""
-_TRANSACTION, _REQUEST = Transaction.KIND, ApiRequest.KIND
-_RECOVERED, _ENDED = StoreRecovered.KIND, RunEnded.KIND
-_OF_WATCHES = frozenset((WatchListed.KIND, WatchDelivered.KIND))
+_TRANSACTION, _REQUEST = log_events.Transaction.KIND, log_events.ApiRequest.KIND
+_RECOVERED, _ENDED = log_events.StoreRecovered.KIND, log_events.RunEnded.KIND
+_OF_WATCHES = frozenset((log_events.WatchListed.KIND, log_events.WatchDelivered.KIND))
 
 
 class Judge:
@@ -185,7 +176,7 @@ class Judge:
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
-        event: Any = data if isinstance(data, Event) else typed(kind, data)
+        event: Any = data if isinstance(data, log_events.Event) else log_events.typed(kind, data)
         # History.feed, without a call.
         history = self.history
         if time_ns > history.now_ns:

@@ -18,36 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kemu.lab.checks.history import History
-from kemu.runtime.runlog.events import (
-    ActorCrashed,
-    ActorStarted,
-    AdmissionDecided,
-    ApiRequest,
-    FaultBegun,
-    FaultEnded,
-    NodeTainted,
-    OomKilled,
-    PodAttempted,
-    PodBound,
-    PodCreated,
-    PodEvicting,
-    PodFinished,
-    PodNominated,
-    PodPreempting,
-    PodQueued,
-    PodRunning,
-    PodTerminated,
-    PodTerminating,
-    PreemptionPlanned,
-    RequestRefused,
-    RescheduledVictimDeleted,
-    StoreRecovered,
-    UserPodCreated,
-    VictimDeleted,
-    WatchDelivered,
-    WatchListed,
-    kinds,
-)
+from kemu.runtime.runlog import events as log_events
 
 WINDOW = 6
 """Each event notes the order of so many decisive events before it."""
@@ -55,43 +26,43 @@ SIGNATURE_SIZE = 16
 
 _MASK = (1 << 32) - 1
 _RESULT = {
-    PodAttempted.KIND: "result",
-    PodBound.KIND: "ok",
-    PodQueued.KIND: "queue",
-    AdmissionDecided.KIND: "ok",
-    ActorCrashed.KIND: "step",
-    WatchDelivered.KIND: "types",
+    log_events.PodAttempted.KIND: "result",
+    log_events.PodBound.KIND: "ok",
+    log_events.PodQueued.KIND: "queue",
+    log_events.AdmissionDecided.KIND: "ok",
+    log_events.ActorCrashed.KIND: "step",
+    log_events.WatchDelivered.KIND: "types",
 }
 """What distinguishes events of one kind."""
 _DECISIVE = frozenset(
-    kinds(
-        PodAttempted,
-        PodBound,
-        PodQueued,
-        PodNominated,
-        PreemptionPlanned,
-        VictimDeleted,
-        RescheduledVictimDeleted,
-        AdmissionDecided,
-        PodRunning,
-        PodEvicting,
-        PodPreempting,
-        PodTerminating,
-        PodTerminated,
-        PodFinished,
-        OomKilled,
-        ApiRequest,
-        RequestRefused,
-        WatchDelivered,
-        WatchListed,
-        NodeTainted,
-        UserPodCreated,
-        PodCreated,
-        ActorCrashed,
-        ActorStarted,
-        StoreRecovered,
-        FaultBegun,
-        FaultEnded,
+    log_events.kinds(
+        log_events.PodAttempted,
+        log_events.PodBound,
+        log_events.PodQueued,
+        log_events.PodNominated,
+        log_events.PreemptionPlanned,
+        log_events.VictimDeleted,
+        log_events.RescheduledVictimDeleted,
+        log_events.AdmissionDecided,
+        log_events.PodRunning,
+        log_events.PodEvicting,
+        log_events.PodPreempting,
+        log_events.PodTerminating,
+        log_events.PodTerminated,
+        log_events.PodFinished,
+        log_events.OomKilled,
+        log_events.ApiRequest,
+        log_events.RequestRefused,
+        log_events.WatchDelivered,
+        log_events.WatchListed,
+        log_events.NodeTainted,
+        log_events.UserPodCreated,
+        log_events.PodCreated,
+        log_events.ActorCrashed,
+        log_events.ActorStarted,
+        log_events.StoreRecovered,
+        log_events.FaultBegun,
+        log_events.FaultEnded,
     )
 )
 _MULTIPLIERS = np.array(
@@ -124,7 +95,7 @@ class Timeline:
         self._about.append(data.get("uid") or data.get("pod"))
 
     def _label(self, kind: str, actor: str, result: object) -> tuple[int, str]:
-        if kind == ActorCrashed.KIND and result:
+        if kind == log_events.ActorCrashed.KIND and result:
             self.steps[f"{actor}: {result}"] = None
         who = "kubelet" if actor.startswith("kubelet/") else actor
         label = zlib.crc32(f"{kind}\0{who}\0{result}".encode()), actor

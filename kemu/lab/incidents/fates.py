@@ -126,7 +126,7 @@ def sort(dump: Dump, *, keeps_autoscalers: bool) -> Kept:
             _look_at_node(data, wanted, kept)
             told = {"memory"} if keeps_autoscalers else set[str]()
             _assume_usage(data, kept, told | ({"disk"} if data["metadata"]["name"] in filled else set()))
-        cleaned = imports.owned(imports.cleaned(data, kept.dropped), known, kept.dropped)
+        cleaned = imports.owned(imports.cleaned(data, kept.dropped, is_dumped=True), known, kept.dropped)
         made = _accepted(trimming.trimmed(_without_contents(cleaned, kept)), kept, acting)
         if made is not None:
             kept.objects.append(made)
@@ -429,7 +429,16 @@ def _remove(data: dict[str, Any], path: Path) -> bool:
 
 
 def _complete(kept: Kept, priorities: Mapping[str, int]) -> None:
-    claims = {imports.name_of(each) for each in kept.of("PersistentVolumeClaim")}
+    # A list of some tells that others were not there, and a pod that waits for one goes on waiting.
+    claims = {imports.name_of(each)[1:] for each in kept.of("PersistentVolumeClaim")} or None
+    templates = {
+        (
+            str(each["metadata"].get("namespace") or "default"),
+            f"{one['metadata']['name']}-{each['metadata']['name']}",
+        ): one
+        for each in kept.of("StatefulSet")
+        for one in each["spec"].get("volumeClaimTemplates") or ()
+    }
     have = {(each["kind"], each["metadata"]["name"]) for each in kept.objects} | _EVERYWHERE
     made: dict[tuple[str, str], dict[str, Any]] = {}
 
@@ -448,17 +457,50 @@ def _complete(kept: Kept, priorities: Mapping[str, int]) -> None:
             if name := spec.get("runtimeClassName"):
                 overhead = {"overhead": {"podFixed": spec["overhead"]}} if spec.get("overhead") else {}
                 make("node.k8s.io/v1", "RuntimeClass", name, handler=str(name), **overhead)
-            for volume in spec.get("volumes") or () if each["kind"] == "Pod" else ():
-                claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-                if claim and ("PersistentVolumeClaim", namespace, claim) not in claims:
-                    del volume["persistentVolumeClaim"]
-                    volume["emptyDir"] = {}
-                    kept.made["emptyDir in place of a claim that the dump lacks"] += 1
+            if each["kind"] == "Pod" and (claims is None or spec.get("nodeName")):
+                for volume in spec.get("volumes") or ():
+                    name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+                    if name and (namespace, name) not in (claims or ()):
+                        for one in _claim(namespace, name, templates):
+                            made.setdefault((one["kind"], f"{namespace}/{name}"), one)
     for (kind_name, _), one in made.items():
         kept.made[kind_name] += 1
         kept.objects.append(one)
     if kept.absent:
         _fill(kept)
+
+
+def _claim(
+    namespace: str, name: str, templates: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """A claim that a pod uses, and its volume, on any node. ``templates``: of StatefulSets, by namespace and name of
+    their claims without the number."""
+    template = templates.get((namespace, name.rpartition("-")[0]), {})
+    stated = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        **template.get("spec", {}),
+    }
+    volume = f"{namespace}-{name}"
+    named = {"storageClassName": stated.get("storageClassName") or ""}
+    yield {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {**stated, **named, "volumeName": volume},
+    }
+    yield {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": volume},
+        "spec": {
+            "capacity": stated["resources"]["requests"],
+            "accessModes": stated["accessModes"],
+            "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": name},
+            "hostPath": {"path": f"/claims/{volume}"},
+            **named,
+        },
+    }
 
 
 def _fill(kept: Kept) -> None:

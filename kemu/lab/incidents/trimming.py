@@ -6,7 +6,7 @@ object, and one that would come out otherwise is kept as it was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from kemu.emulated.objects.conversion import convert
@@ -66,8 +66,14 @@ _WAITS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 def trimmed(data: Mapping[str, Any]) -> dict[str, Any]:
     """The same object in fewer lines."""
     plain = _without_remarks(data)
-    shorter = {**plain, "spec": _trim(plain["spec"])} if isinstance(plain.get("spec"), dict) else plain
-    return shorter if shorter is plain or _same(plain, shorter) else plain
+    if not isinstance(plain.get("spec"), dict):
+        return plain
+    # The default of imagePullPolicy depends on the tag of the image.
+    for kept in (frozenset[str](), frozenset(("imagePullPolicy",))):
+        shorter = {**plain, "spec": _trim(plain["spec"], kept)}
+        if _same(plain, shorter):
+            return shorter
+    return plain
 
 
 def _without_remarks(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -147,10 +153,14 @@ def _put(found: dict[str, Any], key: str, value: list[Any]) -> None:
         found.pop(key, None)
 
 
-def _trim(value: Json) -> Json:
+def _trim(value: Json, kept: Collection[str]) -> Json:
     if isinstance(value, dict):
-        return {key: _trim(inner) for key, inner in value.items() if not (key in _DEFAULTS and inner in _DEFAULTS[key])}
-    return [_trim(item) for item in value] if isinstance(value, list) else value
+        return {
+            key: _trim(inner, kept)
+            for key, inner in value.items()
+            if key in kept or not (key in _DEFAULTS and inner in _DEFAULTS[key])
+        }
+    return [_trim(item, kept) for item in value] if isinstance(value, list) else value
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -9,25 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.lab.checks.history.facts import WORDS, Words
-from kemu.lab.scenario.expectations import (
-    Bounds,
-    BudgetIs,
-    CheckIs,
-    Comparison,
-    CounterIs,
-    EventIs,
-    Expectation,
-    FaultIs,
-    InOrder,
-    MetricIs,
-    NodeIs,
-    ObjectIs,
-    PodIs,
-    PodsAre,
-    RefusedIs,
-    Selection,
-    Statement,
-)
+from kemu.lab.scenario import expectations
 from kemu.runtime.words import counted, short
 
 _QUANTIFIERS = {"all": "every", "any": "some", "none": "no"}
@@ -35,7 +17,7 @@ _OF_STATEMENTS = {"phase": Words("is", "are"), "waited": Words("waits", "wait")}
 """What is stated and is no fact."""
 
 
-def of(expectation: Expectation) -> str:
+def of(expectation: expectations.Expectation) -> str:
     """The whole expectation, without its id."""
     when = f" with {condition(expectation.when)}" if expectation.when else ""
     return _subject(expectation.subject) + when
@@ -52,41 +34,41 @@ def _plain(value: object) -> Any:
 
 def _subject(subject: Any) -> str:
     match subject:
-        case PodIs():
+        case expectations.PodIs():
             return f"{short(subject.pod)} {_statement(subject.statement)}"
-        case PodsAre():
+        case expectations.PodsAre():
             return _pods(subject)
-        case NodeIs():
+        case expectations.NodeIs():
             condition_of = f"{subject.statement.reason} of " if subject.statement.what == "condition" else ""
             return f"{condition_of}{subject.node} {_statement(subject.statement)}"
-        case BudgetIs():
+        case expectations.BudgetIs():
             return _budget(subject)
-        case CounterIs():
+        case expectations.CounterIs():
             return f"the counter {subject.counter} is {_bounds(subject.bounds)}"
-        case CheckIs():
+        case expectations.CheckIs():
             return f"the check {subject.check} {'holds' if subject.holds else 'does not hold'}"
-        case MetricIs():
+        case expectations.MetricIs():
             return f"{_metric(subject.metric, subject.priority)} is {_bounds(subject.bounds)}"
-        case RefusedIs():
+        case expectations.RefusedIs():
             return _refused(subject)
-        case EventIs():
+        case expectations.EventIs():
             whom = subject.about or (f"a {subject.kind}" if subject.kind else "")
             about = f" about {whom}" if whom else ""
             return _often(f"Event {subject.reason}{about}", "is written", subject.bounds, article="an")
-        case ObjectIs():
+        case expectations.ObjectIs():
             return _object(subject)
-        case FaultIs():
+        case expectations.FaultIs():
             return f"the fault {subject.fault} strikes {'somebody' if subject.hit else 'nobody'}"
-        case InOrder():
+        case expectations.InOrder():
             return ", then ".join(_subject(step) for step in subject.steps)
-        case Comparison():
-            least = Bounds(at_least=subject.at_least, at_most=subject.at_most)
+        case expectations.Comparison():
+            least = expectations.Bounds(at_least=subject.at_least, at_most=subject.at_most)
             left = f"{_metric(subject.metric, subject.priority)} with {condition(subject.of)}"
             return f"{left} is {_bounds(least)} times that with {condition(subject.times_that_of)}"
     raise TypeError(subject)
 
 
-def _budget(subject: BudgetIs) -> str:
+def _budget(subject: expectations.BudgetIs) -> str:
     least = "as many healthy pods as it wants"
     if subject.at_least is not None:
         least = f"at least {counted(subject.at_least, 'healthy pod')}"
@@ -94,7 +76,7 @@ def _budget(subject: BudgetIs) -> str:
     return " ".join(filter(None, [f"the budget {short(subject.budget)} keeps", least, window]))
 
 
-def _pods(subject: PodsAre) -> str:
+def _pods(subject: expectations.PodsAre) -> str:
     whom = _selection(subject.selection)
     one, many = _statement(subject.statement), _statement(subject.statement, several=True)
     if subject.quantifier == "count":
@@ -109,7 +91,7 @@ def _pods(subject: PodsAre) -> str:
     return f"{_QUANTIFIERS[subject.quantifier]} pod {whom} {one}"
 
 
-def _selection(selection: Selection) -> str:
+def _selection(selection: expectations.Selection) -> str:
     if selection.workload is not None:
         return f"of {selection.workload}"
     if selection.names is not None:
@@ -122,7 +104,7 @@ def _selection(selection: Selection) -> str:
     return f"with {', '.join(parts)}"
 
 
-def _statement(statement: Statement, *, several: bool = False) -> str:
+def _statement(statement: expectations.Statement, *, several: bool = False) -> str:
     of_fact = WORDS.get(statement.what) or _OF_STATEMENTS[statement.what]
     verb, rest = of_fact.many if several else of_fact.one, of_fact.what
     never = " never" if statement.never else ""
@@ -132,7 +114,7 @@ def _statement(statement: Statement, *, several: bool = False) -> str:
     return " ".join(filter(None, [words, rest, *_details(statement), _window(statement.after_ns, statement.before_ns)]))
 
 
-def _details(statement: Statement) -> list[str]:
+def _details(statement: expectations.Statement) -> list[str]:
     what, found = statement.what, []
     if what == "phase":
         return [f"{statement.phase} at the end"]
@@ -168,7 +150,7 @@ def _window(after: int | None, before: int | None) -> str:
     return f"before {before / 1e9:g} s" if before is not None else ""
 
 
-def _bounds(bounds: Bounds) -> str:
+def _bounds(bounds: expectations.Bounds) -> str:
     if bounds.equals is not None:
         return f"{bounds.equals:g}"
     if bounds.at_least is not None and bounds.at_most is not None:
@@ -178,10 +160,10 @@ def _bounds(bounds: Bounds) -> str:
     return f"at most {bounds.at_most:g}" if bounds.at_most is not None else "any number"
 
 
-def _often(what: str, happens: str, bounds: Bounds, *, article: str = "a") -> str:
+def _often(what: str, happens: str, bounds: expectations.Bounds, *, article: str = "a") -> str:
     if bounds.equals == 0 or (bounds.equals is None and bounds.at_most == 0):
         return f"no {what} {happens}"
-    times = "at least once" if bounds == Bounds(at_least=1) else f"{_bounds(bounds)} times"
+    times = "at least once" if bounds == expectations.Bounds(at_least=1) else f"{_bounds(bounds)} times"
     return f"{article} {what} {happens} {times}"
 
 
@@ -189,7 +171,7 @@ def _metric(name: str, priority: int | None) -> str:
     return name if priority is None else f"{name} of priority {priority}"
 
 
-def _refused(subject: RefusedIs) -> str:
+def _refused(subject: expectations.RefusedIs) -> str:
     name = short(subject.name) if subject.name else ""
     whom = " ".join(filter(None, [subject.kind, name])) if name else f"a {subject.kind}" if subject.kind else ""
     about = f"{'' if subject.verb else 'about '}{whom}" if whom else ""
@@ -198,7 +180,7 @@ def _refused(subject: RefusedIs) -> str:
     return _often(request, f"is refused{reason}", subject.bounds)
 
 
-def _object(subject: ObjectIs) -> str:
+def _object(subject: expectations.ObjectIs) -> str:
     name = f"{subject.kind} {subject.name}"
     if subject.namespace not in ("", "default"):
         name = f"{subject.kind} {subject.namespace}/{subject.name}"
@@ -207,6 +189,6 @@ def _object(subject: ObjectIs) -> str:
     field = f"{'.'.join(str(step) for step in subject.field)} of {name}"
     if subject.states_value:
         return f"{field} is {subject.equals} at the end"
-    if subject.bounds != Bounds():
+    if subject.bounds != expectations.Bounds():
         return f"{field} is {_bounds(subject.bounds)} at the end"
     return f"{field} is {'set' if subject.exists else 'not set'} at the end"

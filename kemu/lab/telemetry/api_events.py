@@ -5,16 +5,8 @@ from __future__ import annotations
 from kemu.lab.telemetry import api_calls, drafts, spans
 from kemu.lab.telemetry.spans import REASON, AttributeValue, Link
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.events import (
-    ApiRequest,
-    OfPodDeletion,
-    PodCreated,
-    RequestRefused,
-    StoreRecovered,
-    Transaction,
-    UserPodCreated,
-    handlers,
-)
+from kemu.runtime.runlog import events
+from kemu.runtime.runlog.events import handlers
 
 _POD_PREFIX = "/registry/pods/"
 
@@ -33,7 +25,7 @@ class ApiEvents:
         """UIDs of the latest pods that the user's workloads made and did not replace yet, by ``namespace/name``."""
         self.handlers: dict[str, drafts.Handler] = handlers.of(self)
 
-    def _on_txn(self, time_ns: int, actor: str, event: Transaction) -> None:
+    def _on_txn(self, time_ns: int, actor: str, event: events.Transaction) -> None:
         self._drafts.sees_store = True
         for op, key, value, _, version in event.changes:
             if not key.startswith(_POD_PREFIX):
@@ -51,10 +43,10 @@ class ApiEvents:
                 spec = written.spec
                 self._drafts.stored(written.metadata.uid, name, time_ns, event.rev, spec.priority, spec.nodeName)
 
-    def _on_recovered(self, time_ns: int, actor: str, event: StoreRecovered) -> None:
+    def _on_recovered(self, time_ns: int, actor: str, event: events.StoreRecovered) -> None:
         self._drafts.undone(time_ns, event.rev)
 
-    def _on_request(self, time_ns: int, actor: str, event: ApiRequest) -> None:
+    def _on_request(self, time_ns: int, actor: str, event: events.ApiRequest) -> None:
         if event.resource != "pods":
             return
         verb, uid, by = event.verb, event.uid, event.by
@@ -95,7 +87,7 @@ class ApiEvents:
         else:
             one.emit(self._drafts)
 
-    def _on_refused(self, time_ns: int, actor: str, event: RequestRefused) -> None:
+    def _on_refused(self, time_ns: int, actor: str, event: events.RequestRefused) -> None:
         verb, reason = event.verb, event.reason
         if event.resource != "pods" or verb in ("create", "get", "list", "watch"):
             return
@@ -113,7 +105,7 @@ class ApiEvents:
             side="server", parent=self._drafts.attempt_of(uid, event.by),
         )  # fmt: skip
 
-    def _on_user_pod(self, time_ns: int, actor: str, event: UserPodCreated) -> None:
+    def _on_user_pod(self, time_ns: int, actor: str, event: events.UserPodCreated) -> None:
         key, uid, old = event.pod, event.uid, event.replaces
         old_uid = self._made.pop(old, None)
         self._made[key] = uid
@@ -122,7 +114,7 @@ class ApiEvents:
         attributes: dict[str, AttributeValue] = {"kemu.workload": event.workload, "kemu.number": event.n}
         self._emit_created(time_ns, actor, key, uid, attributes, old, old_uid)
 
-    def _on_controller_pod(self, time_ns: int, actor: str, event: PodCreated) -> None:
+    def _on_controller_pod(self, time_ns: int, actor: str, event: events.PodCreated) -> None:
         attributes: dict[str, AttributeValue] = {"kemu.owner": event.owner}
         kind, _, owner = event.owner.partition(" ")
         if kind in spans.OWNER_NAMES:
@@ -155,7 +147,7 @@ class ApiEvents:
                 )  # fmt: skip
         self._drafts.emit("created", key, uid, actor, time_ns, time_ns, attributes, links=links, sequence="")
 
-    def _on_removed(self, time_ns: int, actor: str, event: OfPodDeletion) -> None:
+    def _on_removed(self, time_ns: int, actor: str, event: events.OfPodDeletion) -> None:
         """By a controller, because of the pod's node: ``start`` is when that was due."""
         if event.ok:
             self._drafts.end_by(event, f"evicted from {event.node}" if event.node else event.why)

@@ -28,18 +28,7 @@ import msgpack
 from kemu.lab.telemetry import runs
 from kemu.lab.telemetry.builder import NOT_UNDERSTOOD, SpanBuilder, not_understood
 from kemu.lab.telemetry.spans import Span
-from kemu.runtime.runlog.events import (
-    AdmissionDecided,
-    Event,
-    FaultBegun,
-    FaultEnded,
-    FaultHit,
-    PodAttempted,
-    PodCreated,
-    StoreRecovered,
-    Transaction,
-    UserPodCreated,
-)
+from kemu.runtime.runlog import events as log_events
 from kemu.runtime.runlog.folders import INDEX_FILE
 from kemu.runtime.runlog.frames import FILE_NAME, Reader
 
@@ -74,15 +63,17 @@ class Index:
 
     # --- building -----------------------------------------------------------------------------------------------------
 
-    def add(self, offset: int, time_ns: int, actor: str, event: Event) -> None:
+    def add(self, offset: int, time_ns: int, actor: str, event: log_events.Event) -> None:
         """The next event of the log, and where its frame begins."""
         if time_ns > self.end_ns:
             self.end_ns = time_ns
         if event.KIND not in _KINDS:
             return
-        if isinstance(event, Transaction):
+        if isinstance(event, log_events.Transaction):
             self._add_transaction(offset, event)
-        elif isinstance(event, (FaultBegun, FaultHit, FaultEnded, StoreRecovered)):
+        elif isinstance(
+            event, (log_events.FaultBegun, log_events.FaultHit, log_events.FaultEnded, log_events.StoreRecovered)
+        ):
             self._of_all.append(offset)
         elif event.get("resource", "pods") == "pods":
             key = event.get("pod") or f"{event.get('namespace')}/{event.get('name')}"
@@ -94,7 +85,7 @@ class Index:
             else:
                 _append(self._of_key, key, offset)
 
-    def _add_transaction(self, offset: int, event: Transaction) -> None:
+    def _add_transaction(self, offset: int, event: log_events.Transaction) -> None:
         if not self._sees_store:
             self._sees_store = True
             self._of_all.append(offset)
@@ -102,17 +93,17 @@ class Index:
             if (op == 1 or version == 1) and key.startswith(_POD_PREFIX):
                 _append(self._of_key, key[len(_POD_PREFIX) :], offset)
 
-    def _add_links(self, offset: int, actor: str, uid: str, key: str, event: Event) -> None:
+    def _add_links(self, offset: int, actor: str, uid: str, key: str, event: log_events.Event) -> None:
         """What the event says of further pods."""
-        if isinstance(event, PodAttempted):
+        if isinstance(event, log_events.PodAttempted):
             self.schedulers[actor] = None
-        elif isinstance(event, AdmissionDecided):
+        elif isinstance(event, log_events.AdmissionDecided):
             self._on_node.setdefault(event.node, {})[uid] = None
             if not event.ok and event.reason.startswith("OutOf"):
                 self._crowded[event.node] = None
-        elif isinstance(event, PodCreated) and event.replaces_uid:
+        elif isinstance(event, log_events.PodCreated) and event.replaces_uid:
             _append(self._of_uid, event.replaces_uid, offset)
-        elif isinstance(event, UserPodCreated):
+        elif isinstance(event, log_events.UserPodCreated):
             replaced = self._made.pop(event.replaces, None)
             if replaced is not None:
                 _append(self._of_uid, replaced[0], offset)

@@ -5,23 +5,8 @@ from __future__ import annotations
 from kemu.emulated.objects.amounts import quantities
 from kemu.lab.telemetry import drafts, spans
 from kemu.lab.telemetry.spans import NODE, REASON, AttributeValue, Link
-from kemu.runtime.runlog.events import (
-    AdmissionDecided,
-    ContainerExited,
-    ContainerFoundEnded,
-    ContainerRestarting,
-    ContainerStarted,
-    ImagePulled,
-    OomKilled,
-    PodEvicting,
-    PodFinished,
-    PodPreempting,
-    PodRunning,
-    PodShutDown,
-    PodTerminated,
-    PodTerminating,
-    handlers,
-)
+from kemu.runtime.runlog import events
+from kemu.runtime.runlog.events import handlers
 
 _EXITED = "Error"
 """What Kubernetes gives as the reason of a container that ended with an exit code other than 0."""
@@ -34,7 +19,7 @@ class KubeletEvents:
         self._drafts = written
         self.handlers: dict[str, drafts.Handler] = handlers.of(self)
 
-    def _on_admit(self, time_ns: int, actor: str, event: AdmissionDecided) -> None:
+    def _on_admit(self, time_ns: int, actor: str, event: events.AdmissionDecided) -> None:
         pod = self._drafts.pod(event)
         key, uid, node = pod.key, pod.uid, event.node
         attributes: dict[str, AttributeValue] = {}
@@ -77,18 +62,18 @@ class KubeletEvents:
             return None
         return uid, key
 
-    def _on_kubelet_preempting(self, time_ns: int, actor: str, event: PodPreempting) -> None:
+    def _on_kubelet_preempting(self, time_ns: int, actor: str, event: events.PodPreempting) -> None:
         pod = self._drafts.pods.get(event.uid)
         if pod is not None:
             pod.outcome, pod.loss = f"preempted by {event.by}", spans.PREEMPTED_TYPE
         links = (self._drafts.to_pod("preempted by", event.by, event.by_uid),)
         self._drafts.tell(time_ns, actor, event, links=links)
 
-    def _on_evicting(self, time_ns: int, actor: str, event: PodEvicting | PodShutDown) -> None:
+    def _on_evicting(self, time_ns: int, actor: str, event: events.PodEvicting | events.PodShutDown) -> None:
         self._drafts.end_by(event, f"evicted from {event.node}")
         self._drafts.tell(time_ns, actor, event, {spans.POD_REASON: spans.EVICTED_TYPE})
 
-    def _on_oom_killed(self, time_ns: int, actor: str, event: OomKilled) -> None:
+    def _on_oom_killed(self, time_ns: int, actor: str, event: events.OomKilled) -> None:
         limit = event.limit_bytes
         why = f"it passed its limit of {quantities.shortest(limit)}" if limit else "memory ran out"
         attributes: dict[str, AttributeValue] = {
@@ -102,24 +87,24 @@ class KubeletEvents:
             error=why, error_type="OOMKilled",
         )  # fmt: skip
 
-    def _on_pulled(self, time_ns: int, actor: str, event: ImagePulled) -> None:
+    def _on_pulled(self, time_ns: int, actor: str, event: events.ImagePulled) -> None:
         self._drafts.pod(event).starting_ns = time_ns
         attributes: dict[str, AttributeValue] = {NODE: event.node}
         if event.image:
             attributes[spans.IMAGE_NAME] = event.image
         self._drafts.emit("pull", event.pod, event.uid, actor, event.start, time_ns, attributes)
 
-    def _on_running(self, time_ns: int, actor: str, event: PodRunning) -> None:
+    def _on_running(self, time_ns: int, actor: str, event: events.PodRunning) -> None:
         pod = self._drafts.pod(event)
         pod.node, pod.instance = event.node, actor
         start_ns = event.start if pod.starting_ns is None else pod.starting_ns
         self._drafts.emit_stay("start", pod, start_ns, time_ns, {})
         pod.starting_ns, pod.running_ns = None, time_ns
 
-    def _on_started(self, time_ns: int, actor: str, event: ContainerStarted) -> None:
+    def _on_started(self, time_ns: int, actor: str, event: events.ContainerStarted) -> None:
         self._drafts.pod(event).has_several = True
 
-    def _on_exited(self, time_ns: int, actor: str, event: ContainerExited | ContainerFoundEnded) -> None:
+    def _on_exited(self, time_ns: int, actor: str, event: events.ContainerExited | events.ContainerFoundEnded) -> None:
         pod, code, container = self._drafts.pod(event), event.exit_code, event.container
         attributes: dict[str, AttributeValue] = {
             NODE: event.node,
@@ -134,7 +119,7 @@ class KubeletEvents:
             error=f"exit code {code}" if code else "", error_type=_EXITED,
         )  # fmt: skip
 
-    def _on_restarting(self, time_ns: int, actor: str, event: ContainerRestarting) -> None:
+    def _on_restarting(self, time_ns: int, actor: str, event: events.ContainerRestarting) -> None:
         pod = self._drafts.pod(event)
         if pod.has_several:
             # The pod goes on, or has not started to run: the container has a span of its own.
@@ -151,7 +136,7 @@ class KubeletEvents:
         if event.delay_s:
             pod.back_off_until_ns = time_ns + int(event.delay_s * drafts.SECOND_NS)
 
-    def _on_finished(self, time_ns: int, actor: str, event: PodFinished) -> None:
+    def _on_finished(self, time_ns: int, actor: str, event: events.PodFinished) -> None:
         pod = self._drafts.pod(event)
         pod.node, pod.instance = event.node, actor
         if pod.running_ns is None:
@@ -171,7 +156,7 @@ class KubeletEvents:
         self._drafts.left_node(pod, time_ns)
         pod.outcome, pod.loss = phase, phase if failed else ""
 
-    def _on_terminating(self, time_ns: int, actor: str, event: PodTerminating) -> None:
+    def _on_terminating(self, time_ns: int, actor: str, event: events.PodTerminating) -> None:
         pod = self._drafts.pod(event)
         pod.node, pod.instance = event.node, actor
         if pod.running_ns is None and pod.admitted_ns is None:
@@ -181,7 +166,7 @@ class KubeletEvents:
             self._drafts.end_running(pod, time_ns, {})
         pod.starting_ns, pod.stopping_ns = None, time_ns
 
-    def _on_terminated(self, time_ns: int, actor: str, event: PodTerminated) -> None:
+    def _on_terminated(self, time_ns: int, actor: str, event: events.PodTerminated) -> None:
         pod = self._drafts.pod(event)
         pod.node, pod.instance = event.node, actor
         forced = event.forced

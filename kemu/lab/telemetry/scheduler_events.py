@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from kemu.lab.telemetry import drafts, spans
 from kemu.lab.telemetry.spans import AttributeValue
-from kemu.runtime.runlog.events import (
-    OfVictim,
-    PodAttempted,
-    PodBound,
-    PodNominated,
-    PreemptionPlanned,
-    handlers,
-)
+from kemu.runtime.runlog import events
+from kemu.runtime.runlog.events import handlers
 
 
 class SchedulerEvents:
@@ -21,7 +15,7 @@ class SchedulerEvents:
         self._drafts = written
         self.handlers: dict[str, drafts.Handler] = handlers.of(self)
 
-    def _on_attempt(self, time_ns: int, actor: str, event: PodAttempted) -> None:
+    def _on_attempt(self, time_ns: int, actor: str, event: events.PodAttempted) -> None:
         uid, result, message = event.uid, event.result, event.message
         pod = self._drafts.pods.get(uid)
         if pod is not None:
@@ -32,7 +26,7 @@ class SchedulerEvents:
         if pod is not None:
             pod.attempt_ids[actor] = made
 
-    def _on_preemption(self, time_ns: int, actor: str, event: PreemptionPlanned) -> None:
+    def _on_preemption(self, time_ns: int, actor: str, event: events.PreemptionPlanned) -> None:
         victims = event.victims
         listed = victims[: drafts.MOST_LINKS]
         attributes: dict[str, AttributeValue] = {
@@ -46,17 +40,17 @@ class SchedulerEvents:
         parent = self._drafts.attempt_of(event.uid, actor)
         self._drafts.tell(time_ns, actor, event, attributes, links=links, parent=parent)
 
-    def _on_victim(self, time_ns: int, actor: str, event: OfVictim) -> None:
+    def _on_victim(self, time_ns: int, actor: str, event: events.OfVictim) -> None:
         pod = self._drafts.pods.get(event.uid)
         if pod is not None and event.ok and not event.is_rejected:
             pod.outcome, pod.loss = f"preempted by {event.by}", spans.PREEMPTED_TYPE
         links = (self._drafts.to_pod("preempted by", event.by, event.by_uid),)
         self._drafts.tell(time_ns, actor, event, links=links)
 
-    def _on_nominated(self, time_ns: int, actor: str, event: PodNominated) -> None:
+    def _on_nominated(self, time_ns: int, actor: str, event: events.PodNominated) -> None:
         self._drafts.tell(time_ns, actor, event, parent=self._drafts.attempt_of(event.uid, actor))
 
-    def _on_bind(self, time_ns: int, actor: str, event: PodBound) -> None:
+    def _on_bind(self, time_ns: int, actor: str, event: events.PodBound) -> None:
         pod, parent = self._drafts.pods.get(event.uid), self._drafts.attempt_of(event.uid, actor)
         if event.ok and pod is not None:
             pod.bound_by, pod.node, pod.bound_ns = actor, event.node, time_ns

@@ -6,16 +6,17 @@ flow schemas and priority levels, API services.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from kemu import errors
 from kemu.emulated.client import clients, retries
+from kemu.emulated.gateway import aggregation
+from kemu.emulated.objects.kinds import service_ranges
 from kemu.lab.up.keepers import api_services, credentials, flows, namespaces, policy_types
-from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2, meta_v1_pb2, networking_v1_pb2, storage_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2, meta_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
-SERVICE_ADDRESS, SERVICE_RANGE = "10.96.0.1", "10.96.0.0/16"
 DRIVER = "csi.kemu.dev"
 
 
@@ -29,18 +30,22 @@ class Bootstrap:
         authority: str,
         more: Sequence[KubernetesObject] = (),
         *,
+        ranges: Sequence[str] = (),
         alone: bool = False,
+        processes: Collection[str] = (),
     ) -> None:
-        """``authority``: in PEM; empty: there is none. ``more``: further objects, without namespaces. ``alone``:
-        without what kube-controller-manager keeps."""
+        """``authority``: in PEM; empty: there is none. ``more``: further objects, without namespaces. ``ranges``: of
+        the addresses of Services. ``alone``: without what kube-controller-manager keeps. ``processes``: Services that
+        a process stands for."""
         self._env = env
         self._client = client
-        self._more = more
+        self._more = (*((aggregation.authentication(authority),) if authority else ()), *more)
+        self._address = service_ranges.first((ranges or service_ranges.USUAL)[0])
         self._namespaces = None if alone else namespaces.NamespaceKeeper(env, client, authority)
         self._flows = flows.FlowKeeper(env, client)
         self._credentials = None if alone else credentials.CredentialKeeper(env, client)
         self._policies = None if alone else policy_types.PolicyTypeKeeper(env, client)
-        self._services = api_services.ApiServiceKeeper(env, client)
+        self._services = api_services.ApiServiceKeeper(env, client, processes)
 
     async def furnish(self) -> None:
         """What pods need. Returns when it is there."""
@@ -49,9 +54,9 @@ class Bootstrap:
 
     async def begin(self, address: str, port: int) -> None:
         """``address``, ``port``: where the API is served. Returns when the rest is there, too."""
-        await self._make(_service())
+        await self._make(_service(self._address))
         await self._make(_endpoint_slice(address, port))
-        for one in (_service_cidr(), *self._more):
+        for one in self._more:
             await self._make(one)
         await self._flows.begin()
         await self._services.begin()
@@ -76,23 +81,14 @@ def default_class() -> storage_v1_pb2.StorageClass:
     return made
 
 
-def _service_cidr() -> networking_v1_pb2.ServiceCIDR:
-    """The range of Services, which in Kubernetes the API server keeps, too (``defaultservicecidr``)."""
-    made = networking_v1_pb2.ServiceCIDR()
-    made.metadata.name = "kubernetes"
-    made.metadata.finalizers.append("networking.k8s.io/service-cidr-finalizer")
-    made.spec.cidrs.append(SERVICE_RANGE)
-    return made
-
-
-def _service() -> core_v1_pb2.Service:
+def _service(address: str) -> core_v1_pb2.Service:
     service = core_v1_pb2.Service()
     _name(service.metadata)
     spec = service.spec
     spec.type = "ClusterIP"
-    spec.clusterIP = SERVICE_ADDRESS
-    spec.clusterIPs.append(SERVICE_ADDRESS)
-    spec.ipFamilies.append("IPv4")
+    spec.clusterIP = address
+    spec.clusterIPs.append(address)
+    spec.ipFamilies.append(service_ranges.family(address))
     spec.ipFamilyPolicy = "SingleStack"
     spec.sessionAffinity = "None"
     spec.internalTrafficPolicy = "Cluster"

@@ -14,6 +14,7 @@ from typing import Any
 import kemu
 from kemu.emulated.kubelet.settings import references
 from kemu.emulated.objects.facts import KUBERNETES
+from kemu.emulated.objects.kinds import service_ranges
 from kemu.lab.scenario import forms
 from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.format.keys import controller_keys
@@ -138,9 +139,11 @@ def equipped(scenario: Scenario, data: Path | None = None) -> Scenario:
 
 
 def completed(scenario: Scenario) -> Scenario:
-    """The same, with nodes that tell what kubelets tell."""
+    """The same, with nodes that tell what kubelets tell, and a range of addresses for Services."""
     nodes = tuple(_completed(node, index) for index, node in enumerate(scenario.nodes))
-    return dataclasses.replace(scenario, nodes=nodes)
+    ranges = scenario.api_servers.service_ranges or [*service_ranges.USUAL]
+    api_servers = dataclasses.replace(scenario.api_servers, service_ranges=ranges)
+    return dataclasses.replace(scenario, nodes=nodes, api_servers=api_servers)
 
 
 def with_accounts(scenario: Scenario) -> Scenario:

@@ -9,6 +9,7 @@ from typing import Any
 
 from kemu import errors
 from kemu.emulated.gateway import issuers
+from kemu.emulated.gateway.aggregation import Aggregator
 from kemu.emulated.gateway.app import Gateway
 from kemu.emulated.gateway.asgi import Application
 from kemu.emulated.gateway.authentication import authenticators
@@ -136,6 +137,9 @@ class Endpoint:
             accounts=accounts,
             node_usage=_usage_of_nodes(scenario),
             components=_components(scenario),
+            aggregator=Aggregator(
+                clock, scenario.api_servers.services, None if place.insecure_http else made.authority
+            ),
             issuer=issuers.Issuer(None if place.insecure_http else made.authority, accounts) if made.signs else None,
             deliveries=deliveries,
             programs=scenario.programs,

@@ -160,7 +160,10 @@ class Session:
                 client = clients.Client(env, plans.apiservers_of(scenario, 0))
                 authority = "" if self.settings.insecure_http else (await making).authority.certificate.decode()
                 more = clusters.furnishings(scenario)
-                bootstrap = bootstrap_objects.Bootstrap(env, client, authority, more, alone=self.alone)
+                ranges, processes = plans.service_ranges_of(scenario), scenario.api_servers.services
+                bootstrap = bootstrap_objects.Bootstrap(
+                    env, client, authority, more, ranges=ranges, alone=self.alone, processes=processes
+                )
                 await bootstrap.furnish()
 
             # Over plain HTTP nobody has tokens, nor is there an authority that pods could mount.

@@ -331,6 +331,55 @@ class AdmitResponse(_message.Message):
     warnings: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, object: _Optional[bytes] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class LevelsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class LevelsResponse(_message.Message):
+    __slots__ = ("levels",)
+    class Schema(_message.Message):
+        __slots__ = ("name", "dispatched", "rejected", "executing", "executing_seats", "waiting", "waiting_seats")
+        class RejectedEntry(_message.Message):
+            __slots__ = ("key", "value")
+            KEY_FIELD_NUMBER: _ClassVar[int]
+            VALUE_FIELD_NUMBER: _ClassVar[int]
+            key: str
+            value: int
+            def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        DISPATCHED_FIELD_NUMBER: _ClassVar[int]
+        REJECTED_FIELD_NUMBER: _ClassVar[int]
+        EXECUTING_FIELD_NUMBER: _ClassVar[int]
+        EXECUTING_SEATS_FIELD_NUMBER: _ClassVar[int]
+        WAITING_FIELD_NUMBER: _ClassVar[int]
+        WAITING_SEATS_FIELD_NUMBER: _ClassVar[int]
+        name: str
+        dispatched: int
+        rejected: _containers.ScalarMap[str, int]
+        executing: int
+        executing_seats: int
+        waiting: int
+        waiting_seats: int
+        def __init__(self, name: _Optional[str] = ..., dispatched: _Optional[int] = ..., rejected: _Optional[_Mapping[str, int]] = ..., executing: _Optional[int] = ..., executing_seats: _Optional[int] = ..., waiting: _Optional[int] = ..., waiting_seats: _Optional[int] = ...) -> None: ...
+    class Level(_message.Message):
+        __slots__ = ("name", "nominal", "least", "most", "now", "schemas")
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        NOMINAL_FIELD_NUMBER: _ClassVar[int]
+        LEAST_FIELD_NUMBER: _ClassVar[int]
+        MOST_FIELD_NUMBER: _ClassVar[int]
+        NOW_FIELD_NUMBER: _ClassVar[int]
+        SCHEMAS_FIELD_NUMBER: _ClassVar[int]
+        name: str
+        nominal: int
+        least: int
+        most: int
+        now: int
+        schemas: _containers.RepeatedCompositeFieldContainer[LevelsResponse.Schema]
+        def __init__(self, name: _Optional[str] = ..., nominal: _Optional[int] = ..., least: _Optional[int] = ..., most: _Optional[int] = ..., now: _Optional[int] = ..., schemas: _Optional[_Iterable[_Union[LevelsResponse.Schema, _Mapping]]] = ...) -> None: ...
+    LEVELS_FIELD_NUMBER: _ClassVar[int]
+    levels: _containers.RepeatedCompositeFieldContainer[LevelsResponse.Level]
+    def __init__(self, levels: _Optional[_Iterable[_Union[LevelsResponse.Level, _Mapping]]] = ...) -> None: ...
+
 class RulesRequest(_message.Message):
     __slots__ = ("namespace",)
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]

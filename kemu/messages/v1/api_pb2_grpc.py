@@ -104,6 +104,11 @@ class ApiStub:
                 request_serializer=kemu_dot_v1_dot_api__pb2.AdmitRequest.SerializeToString,
                 response_deserializer=kemu_dot_v1_dot_api__pb2.AdmitResponse.FromString,
                 _registered_method=True)
+        self.Levels = channel.unary_unary(
+                '/kemu.v1.Api/Levels',
+                request_serializer=kemu_dot_v1_dot_api__pb2.LevelsRequest.SerializeToString,
+                response_deserializer=kemu_dot_v1_dot_api__pb2.LevelsResponse.FromString,
+                _registered_method=True)
         self.Session = channel.stream_stream(
                 '/kemu.v1.Api/Session',
                 request_serializer=kemu_dot_v1_dot_api__pb2.SessionRequest.SerializeToString,
@@ -204,6 +209,13 @@ class ApiServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Levels(self, request, context):
+        """How many requests are served and wait at the priority levels. Without flow schemas there are none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Session(self, request_iterator, context):
         """The same requests in batches, for actors: answers may come in any order, matched by id.
         """
@@ -290,6 +302,11 @@ def add_ApiServicer_to_server(servicer, server):
                     servicer.Admit,
                     request_deserializer=kemu_dot_v1_dot_api__pb2.AdmitRequest.FromString,
                     response_serializer=kemu_dot_v1_dot_api__pb2.AdmitResponse.SerializeToString,
+            ),
+            'Levels': grpc.unary_unary_rpc_method_handler(
+                    servicer.Levels,
+                    request_deserializer=kemu_dot_v1_dot_api__pb2.LevelsRequest.FromString,
+                    response_serializer=kemu_dot_v1_dot_api__pb2.LevelsResponse.SerializeToString,
             ),
             'Session': grpc.stream_stream_rpc_method_handler(
                     servicer.Session,
@@ -680,6 +697,33 @@ class Api:
             '/kemu.v1.Api/Admit',
             kemu_dot_v1_dot_api__pb2.AdmitRequest.SerializeToString,
             kemu_dot_v1_dot_api__pb2.AdmitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Levels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/kemu.v1.Api/Levels',
+            kemu_dot_v1_dot_api__pb2.LevelsRequest.SerializeToString,
+            kemu_dot_v1_dot_api__pb2.LevelsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -30,16 +30,7 @@ from kemu.runtime.host import disk_faults, files, tokens, wall_clocks
 from kemu.runtime.host.calls import channels, far_calls, inbound, relays
 from kemu.runtime.rpc import clients, network_faults, networks, servers
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
-from kemu.runtime.runlog.events import (
-    ActorCrashed,
-    ActorExited,
-    ActorFailed,
-    ActorStarted,
-    ActorStopped,
-    ConnectionLost,
-    Event,
-    typed,
-)
+from kemu.runtime.runlog import events
 from kemu.runtime.skews import JUMP, SKEW, Skew, Skews
 
 OnFailure = Callable[[str, str], None]
@@ -228,7 +219,7 @@ class Host:
             raise SimulationError(f"{spec.name} is running")
         _, incarnation = self.addresses.get(spec.name, ("", 1))
         resident = self._add(spec.name, incarnation)
-        resident.log(ActorStarted(incarnation=incarnation))
+        resident.log(events.ActorStarted(incarnation=incarnation))
         try:
             actor = runtimes.resolve(spec.factory)(resident, spec.config)
         except asyncio.CancelledError:
@@ -253,21 +244,21 @@ class Host:
         resident.server.close()
         await resident.end_tasks(max(SHORTEST_STOP_TIMEOUT_S, runtimes.STOP_TIMEOUT_S / self.clock.speed))
         if not resident.gone:
-            resident.log(ActorStopped())
+            resident.log(events.ActorStopped())
             self._drop(resident)
 
     def crash(self, name: str) -> None:
         """Drop the actor without running any of its clean-up. Raises KeyError."""
         resident = self.residents[name]
         if not resident.struck:
-            resident.log(ActorCrashed())
+            resident.log(events.ActorCrashed())
         self._drop(resident)
 
     def strike(self, resident: Resident, step: str) -> NoReturn:
         """The actor has come to a step at which it is to crash. One that is gone already only unwinds."""
         if not resident.gone:
             del self._armed[resident.name][step]
-            resident.log(ActorCrashed(step=step))
+            resident.log(events.ActorCrashed(step=step))
             resident.struck = True
             self.on_strike(resident.name)
         raise asyncio.CancelledError(f"{resident.name} has crashed {step}")
@@ -275,7 +266,7 @@ class Host:
     def exit(self, resident: Resident, why: str) -> NoReturn:
         """The actor ends itself: it hears and says nothing more."""
         if not resident.gone:
-            resident.log(ActorExited(why=why))
+            resident.log(events.ActorExited(why=why))
             self._drop(resident)
             self.on_exit(resident.name)
         raise asyncio.CancelledError(f"{resident.name} has ended: {why}")
@@ -293,7 +284,7 @@ class Host:
             error,
         )
         text = str(failure)
-        resident.log(ActorFailed(error=text))
+        resident.log(events.ActorFailed(error=text))
         if not resident.is_ready.done():
             resident.is_ready.set_exception(failure)
         self._drop(resident)
@@ -316,7 +307,7 @@ class Host:
             resident.lost(peer)
         elif survivor in self._relays and survivor in self.addresses:
             # It is in another cell, where gRPC tells it no more than that its callers are gone.
-            event = ConnectionLost(peer=peer)
+            event = events.ConnectionLost(peer=peer)
             self.log(self.clock.now_ns(), survivor, event.KIND, event)
 
     @property
@@ -416,16 +407,16 @@ class Resident:
         task.add_done_callback(self._task_done)
         return task
 
-    def log(self, event: Event | str, data: Mapping[str, Any] | None = None) -> None:
+    def log(self, event: events.Event | str, data: Mapping[str, Any] | None = None) -> None:
         if not self.gone:
             if isinstance(event, str):
-                event = typed(event, data or {})
+                event = events.typed(event, data or {})
             # The times in the run log are true, whatever the actor's own clock shows.
             if self.name in self._host.skews.by_actor:
                 event = event.by_clock(self.clock.true_ns)
             self._host.log(self._host.clock.now_ns(), self.name, event.KIND, event)
 
-    def log_took(self, make: Callable[[Took], Event]) -> None:
+    def log_took(self, make: Callable[[Took], events.Event]) -> None:
         if not self.gone:
             now_ns, is_skewed = self._host.clock.now_ns(), self.name in self._host.skews.by_actor
             true_ns = self.clock.true_ns
@@ -524,7 +515,7 @@ class Resident:
         return self.clock.pending + sum(count() for count in self._awaited)
 
     def lost(self, peer: str) -> None:
-        self.log(ConnectionLost(peer=peer))
+        self.log(events.ConnectionLost(peer=peer))
 
     def handler_failed(self, method: str, error: BaseException) -> None:
         if not self.gone:

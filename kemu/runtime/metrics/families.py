@@ -42,6 +42,7 @@ _REQUEST = (
 )  # fmt: skip
 _ATTEMPT = _powers(0.001, 2, 15)
 _QUEUE = _powers(1e-8, 10, 10)
+_FLOW = ("flow_schema", "priority_level")
 _POD = ("namespace", "pod", "uid")
 _CONTAINER = ("container", *_POD)
 
@@ -79,6 +80,29 @@ _ALL = (
         "apiserver_flowcontrol_nominal_limit_seats", GAUGE, ("priority_level",), "Seats of a priority level.",
         APISERVER,
     ),
+    Family(
+        "apiserver_flowcontrol_lower_limit_seats", GAUGE, ("priority_level",),
+        "Seats that a priority level keeps for itself.", APISERVER,
+    ),
+    Family(
+        "apiserver_flowcontrol_upper_limit_seats", GAUGE, ("priority_level",),
+        "Seats of a priority level with all that it may borrow.", APISERVER,
+    ),
+    Family(
+        "apiserver_flowcontrol_current_limit_seats", GAUGE, ("priority_level",),
+        "Seats of a priority level as levels lend to each other now.", APISERVER,
+    ),
+    Family(
+        "apiserver_flowcontrol_dispatched_requests_total", COUNTER, _FLOW, "Requests that got their seats.", APISERVER,
+    ),
+    Family(
+        "apiserver_flowcontrol_rejected_requests_total", COUNTER, (*_FLOW, "reason"),
+        "Requests that were refused with 429.", APISERVER,
+    ),
+    Family("apiserver_flowcontrol_current_executing_requests", GAUGE, _FLOW, "Requests that are served.", APISERVER),
+    Family("apiserver_flowcontrol_current_executing_seats", GAUGE, _FLOW, "Seats that are taken.", APISERVER),
+    Family("apiserver_flowcontrol_current_inqueue_requests", GAUGE, _FLOW, "Requests that wait.", APISERVER),
+    Family("apiserver_flowcontrol_current_inqueue_seats", GAUGE, _FLOW, "Seats that are waited for.", APISERVER),
     Family("process_cpu_seconds_total", COUNTER, (), "CPU time of the process: all of kemu.", APISERVER),
     Family("process_resident_memory_bytes", GAUGE, (), "Memory of the process: all of kemu.", APISERVER),
     Family(

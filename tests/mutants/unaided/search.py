@@ -7,7 +7,6 @@ Scenarios that a mutant names come first; then every other shipped scenario that
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from kemu.lab.checks import registry
 from kemu.lab.scenario import catalog
+from tests import json_files
 from tests.mutants import planting
 from tests.mutants.unaided import controllers, gateway, kubelets, others
 from tests.mutants.unaided.planting import MUTANTS, REALISTIC
@@ -73,7 +73,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--everywhere", action="store_true", help="other shipped scenarios, too")
     parser.add_argument("--found", action="store_true", help="those that were found before")
     options = parser.parse_args(arguments)
-    kills = json.loads(KILLS.read_text()) if KILLS.exists() else {}
+    kills = json_files.load(KILLS)
     asked = options.id or [
         name for name, one in MUTANTS.items() if name in kills or not (one.survives or options.found)
     ]
@@ -88,7 +88,7 @@ def main(arguments: list[str]) -> int:
             kills[name] = found
             print(f"{name}: {', '.join(found['by'])} in {found['run']} with seed {found['seed']}", flush=True)
         ordered = {one: kills[one] for one in MUTANTS if one in kills}
-        KILLS.write_text(json.dumps(ordered, indent=1) + "\n")
+        json_files.write(KILLS, ordered)
     print(f"{len(asked) - survivors} of {len(asked)} killed")
     return 1 if survivors else 0
 

@@ -11,7 +11,6 @@ repository; what the kubelet declares, from Kubernetes' reference of metrics, is
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from kemu.runtime.metrics.families import FAMILIES, KUBELET, STATE
+from tests import json_files
 
 
 def named(sample: str) -> str:
@@ -79,7 +79,7 @@ def main(arguments: list[str]) -> None:
         component, _, file = one.partition("=")
         real = families(Path(file).read_text("utf-8"))
         record[component] = {name: real[name] for name, family in FAMILIES.items() if family.component == component}
-    print(json.dumps(record, indent=1, sort_keys=True))
+    print(json_files.text(record, sort_keys=True))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their name
     device_claims                  claims of devices with admin access: only in namespaces that allow it
     external/                      webhooks, hooks of scenarios, and policies: asked after the plugins that change
                                    objects, and before ResourceQuota
-    services                       the addresses and ports of Services
 """
 
 from __future__ import annotations
@@ -52,7 +51,6 @@ from kemu.emulated.apiserver.admission.pod_topologies import PodTopologyLabels
 from kemu.emulated.apiserver.admission.priority import Priority
 from kemu.emulated.apiserver.admission.quotas.plugin import ResourceQuota
 from kemu.emulated.apiserver.admission.runtime_classes import RuntimeClass
-from kemu.emulated.apiserver.admission.services import ServiceAddresses
 from kemu.emulated.apiserver.admission.storage import (
     DefaultStorageClass,
     PersistentVolumeClaimResize,
@@ -110,8 +108,7 @@ class Chain:
         if unknown:
             raise ValueError(f"unknown admission plugin {unknown[0]!r}; there are {', '.join(PLUGINS)}")
         plugins = [plugin(storage, cache) for name, plugin in PLUGINS.items() if name in names]
-        plugins += [RoleEscalations(storage, cache), Certificates(storage, cache), ServiceAddresses(storage, cache)]
-        plugins.append(DeviceClaims(storage, cache))
+        plugins += [RoleEscalations(storage, cache), Certificates(storage, cache), DeviceClaims(storage, cache)]
         self._plugins = plugins
         self._creates = _by_plural(plugins, "create")
         self._validations = _by_plural(plugins, "validate")

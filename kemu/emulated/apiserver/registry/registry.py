@@ -24,6 +24,7 @@ from kemu.emulated.apiserver.registry.applies import Writer
 from kemu.emulated.apiserver.registry.deletions import Deletion
 from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.registry.patching import patches
+from kemu.emulated.apiserver.registry.services import Services
 from kemu.emulated.apiserver.registry.strategies import Strategy
 from kemu.emulated.apiserver.registry.turns import Turns
 from kemu.emulated.apiserver.storage import Entry, Storage
@@ -39,7 +40,7 @@ from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
 
-PODS = resources.BY_PLURAL["pods"]
+PODS, SERVICES = resources.BY_PLURAL["pods"], resources.BY_PLURAL["services"]
 
 GENERATED_NAME_ATTEMPTS = 8
 CREATE_ATTEMPTS = 5
@@ -85,6 +86,7 @@ class Registry:
         self._random = env.random
         self._unix_ns = env.clock.unix_ns
         self._admission = admission
+        self.services = Services(cache, env.random, self.create, self.delete)
         self.lives: Lives | None = None
         """How pods live that do not say; None: a scenario states nothing."""
         self.refuses_unsimulated = True
@@ -124,6 +126,7 @@ class Registry:
             await self.turns.wait(key, turn)
         if by is not None and by.is_tracked:
             applies.tidy(resource, obj)
+        taken: Sequence[str] = ()
         try:
             if strategy.custom is not None:
                 await self.kinds.settle(strategy.custom, metadata.name)
@@ -145,6 +148,8 @@ class Registry:
                 if strategy.custom is not None:
                     strategy.custom.complete(obj)
                 new_key = resources.key(resource, metadata.namespace, metadata.name)
+            if isinstance(obj, core_v1_pb2.Service):
+                taken = await self.services.begin_create(obj)
             metadata.uid = self.new_uid()
             if self.lives is not None and isinstance(obj, core_v1_pb2.Pod):
                 self.lives.give(obj)
@@ -177,6 +182,10 @@ class Registry:
                     break
                 metadata.name = self._generate_name(metadata.generateName)
                 new_key = resources.key(resource, metadata.namespace, metadata.name)
+            await self.services.give_back(taken)
+        except Exception:
+            await self.services.give_back(taken)
+            raise
         finally:
             self.turns.leave(key)
         error = errors.already_exists(resource, metadata.name)
@@ -306,6 +315,8 @@ class Registry:
         asking = self._admission.asks() if asks and by is not None else None
         if asking is not None:
             return self._replaced_asking(strategy, entry, new, old, subresource, is_tracked, unbuilt, asking)
+        if isinstance(new, core_v1_pb2.Service) and not subresource:
+            return self._replaced_service(strategy, entry, new, old, is_tracked, unbuilt)
         return self._completed(strategy, entry, new, old, subresource, is_tracked, unbuilt)
 
     async def _replaced_asking(
@@ -333,9 +344,23 @@ class Registry:
         new.metadata.ClearField("resourceVersion")
         if strategy.custom is not None:
             strategy.custom.complete(new)
+        if isinstance(new, core_v1_pb2.Service) and not subresource:
+            await self.services.begin_update(new, old)
         value = self._completed(strategy, entry, new, old, subresource, is_tracked, unbuilt)
         await admission.validate_asking(asked)
         return value
+
+    async def _replaced_service(
+        self,
+        strategy: Strategy,
+        entry: Entry,
+        new: core_v1_pb2.Service,
+        old: KubernetesObject,
+        is_tracked: bool,
+        unbuilt: Sequence[Cause],
+    ) -> bytes:
+        await self.services.begin_update(new, old)
+        return self._completed(strategy, entry, new, old, "", is_tracked, unbuilt)
 
     def _completed(
         self,
@@ -600,6 +625,8 @@ class Registry:
         turn = self.turns.take(key)
         if strategy.custom is not None:
             return self._rewrite_custom(strategy, key, name, change, argument, confirm, turn)
+        if strategy.resource is SERVICES and self.services.has_ranges:
+            return self._rewrite_service(strategy, key, name, change, argument, confirm, turn)
         return self.rewrite(strategy, key, name, change, argument, confirm, leaves=True, turn=turn, is_pure=is_pure)
 
     async def rewrite(
@@ -687,6 +714,27 @@ class Registry:
                     self.turns.leave(key)
                 else:  # inlined: nobody waits
                     del self.turns.waiting[key]
+
+    async def _rewrite_service(
+        self,
+        strategy: Strategy,
+        key: bytes,
+        name: str,
+        change: Transform,
+        argument: Any,
+        confirm: Confirmation | None,
+        turn: asyncio.Future[None] | None,
+    ) -> tuple[Entry, bool]:
+        """As :meth:`rewrite`, of a Service whose addresses are objects: those that it does not need go back."""
+        with self.services.changing() as addresses:
+            try:
+                entry, gone = await self.rewrite(strategy, key, name, change, argument, confirm, leaves=True, turn=turn)
+            except Exception:
+                await self.services.give_back(addresses.taken)
+                raise
+        spec = core_v1_pb2.Service.FromString(entry.value).spec
+        await self.services.give_back(spec.clusterIPs if gone else addresses.left)
+        return entry, gone
 
     async def _rewrite_custom(
         self,

@@ -181,26 +181,6 @@ def _prepare_secret(new: core_v1_pb2.Secret, old: core_v1_pb2.Secret) -> None:
         new.type = old.type
 
 
-def _keep_addresses(new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
-    """What a Service was given, and an update does not name (``patchAllocatedValues`` of ``core/service/storage``)."""
-    after, before = new.spec, old.spec
-    if "ExternalName" in (after.type, before.type):
-        return
-    if not after.clusterIP and before.clusterIP:
-        after.clusterIP = before.clusterIP
-    if after.clusterIP == before.clusterIP:
-        for field in ("clusterIPs", "ipFamilies"):
-            if not getattr(after, field):
-                getattr(after, field).extend(getattr(before, field))
-        if not after.HasField("ipFamilyPolicy") and before.HasField("ipFamilyPolicy"):
-            after.ipFamilyPolicy = before.ipFamilyPolicy
-
-
-def _prepare_service(new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
-    _keep_addresses(new, old)
-    _drop_of_other_type(new, old)
-
-
 def _drop_of_other_type(new: core_v1_pb2.Service, old: core_v1_pb2.Service) -> None:
     """What the former type was given, and the present one has no use for, unless the update changes it
     (``dropTypeDependentFields``)."""
@@ -363,7 +343,7 @@ _RULES: dict[str, dict[str, Any]] = {
         "grace_s": _pod_grace_s,
     },
     "events": {"create_on_update": True, "dependents": UNSUPPORTED},
-    "services": {"create_on_update": True, "prepare_update": _prepare_service},
+    "services": {"create_on_update": True, "prepare_update": _drop_of_other_type},
     "endpoints": {"create_on_update": True},
     "limitranges": {"create_on_update": True},
     "secrets": {"prepare_update": _prepare_secret},

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 from kemu import errors as kemu_errors
-from kemu.emulated.apiserver import errors
+from kemu.emulated.apiserver import errors, selections
 from kemu.emulated.apiserver.selections import Selection
 from kemu.emulated.apiserver.watch import buffers
 from kemu.emulated.apiserver.watch.cache import Change, Collection, WatchCache
@@ -353,6 +353,19 @@ class Fanout:
         """Whether anybody watches a collection."""
         group = self._groups.get(name)
         return group is not None and bool(group.buckets)
+
+    def count_interested(self, name: str, namespace: str, object_name: str) -> int:
+        """Watches of a collection that a write of an object concerns, but for those that wait for values of its fields
+        (``GetInterestedWatchCount``)."""
+        group = self._groups.get(name)
+        if group is None:
+            return 0
+        count, buckets = 0, group.buckets
+        for place in ((-1, ""), (selections.NAMESPACE, namespace), (selections.NAME, object_name)):
+            if (bucket := buckets.get(place)) is not None:
+                for watchers in bucket.values():
+                    count += len(watchers)
+        return count
 
     def _watchers_of(self, name: str) -> list[Watcher]:
         group = self._groups.get(name)

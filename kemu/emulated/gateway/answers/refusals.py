@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kemu.emulated.apiserver import flows
 from kemu.emulated.gateway.answers import representations, responses
 from kemu.emulated.gateway.answers.responses import Header, Response
 from kemu.emulated.gateway.requests.messages import Request
@@ -35,6 +36,11 @@ def response(request: Request, status: meta_v1_pb2.Status, warnings: Sequence[st
     except ApiError:
         form = Form()
     tidied(status)
+    if status.message == flows.MESSAGE:
+        # Nobody has looked at the request (``tooManyRequests``).
+        busy = responses.text(status.code, f"{flows.MESSAGE}\n")
+        busy.add((b"retry-after", b"%d" % status.details.retryAfterSeconds))
+        return busy
     if status.code == UnsupportedMediaType.code and request.method != "PATCH":
         status.ClearField("details")
     headers: list[Header] = responses.warnings(warnings)

@@ -33,7 +33,7 @@ def _versions(group: str, served: Sequence[Version]) -> list[dict[str, Any]]:
 
 def _version(version: Version) -> dict[str, Any]:
     listed = [_resource(entry, version) for entry in version.entries]
-    return {"version": version.version, "resources": listed, "freshness": "Current"}
+    return {"version": version.version, "resources": listed, "freshness": "Stale" if version.is_stale else "Current"}
 
 
 def _resource(entry: Entry, version: Version) -> dict[str, Any]:

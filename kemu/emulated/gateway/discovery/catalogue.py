@@ -87,6 +87,8 @@ class Version:
     version: str
     entries: tuple[Entry, ...]
     """By plural."""
+    is_stale: bool = False
+    """Another server serves it, which does not answer now."""
 
     @property
     def api_version(self) -> str:

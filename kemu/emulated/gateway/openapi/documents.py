@@ -41,11 +41,12 @@ def name_of(version: Version) -> str:
 
 
 @lru_cache(16)
-def root(definitions: tuple[bytes, ...] = ()) -> bytes:
-    """``definitions``: of custom kinds, as an API server sends them."""
+def root(definitions: tuple[bytes, ...] = (), others: tuple[tuple[str, str], ...] = ()) -> bytes:
+    """``definitions``: of custom kinds, as an API server sends them. ``others``: paths at other servers, by name."""
     tags = {name_of(one): tag() for one in versions()}
     tags |= {name: custom.tag(rows) for name, rows in custom.rows(definitions).items()}
     paths = {name: {"serverRelativeURL": f"{ROOT}/{name}?hash={found}"} for name, found in tags.items()}
+    paths |= {name: {"serverRelativeURL": path} for name, path in others}
     return _encoder.encode({"paths": dict(sorted(paths.items()))}).encode()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from kemu.emulated.gateway.asgi import Receive, Scope
 from kemu.emulated.gateway.limits import connections
@@ -29,6 +30,7 @@ class Request:
         "query",
         "reset",
         "scheme",
+        "target",
         "upgrade",
         "user",
     )
@@ -37,6 +39,8 @@ class Request:
         self._receive = receive
         info = self.info = request_infos.of(scope)
         self.method, self.path, self.query = info.method, info.path, info.query
+        self.target = _target(scope, info.path)
+        """Path and query, as they were sent."""
         self._headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
         self.headers: Mapping[str, str] = headers_of(scope)
         self.scheme: str = scope.get("scheme", "https")
@@ -100,6 +104,11 @@ class Request:
         """Waits until the client has gone."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+
+def _target(scope: Scope, path: str) -> str:
+    query = scope.get("query_string", b"").decode("latin-1")
+    return f"{quote(path)}?{query}" if query else quote(path)
 
 
 def headers_of(scope: Scope) -> dict[str, str]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.kinds import service_ranges
 from kemu.messages.k8s import core_v1_pb2
 
 Sources = Mapping[tuple[str, str], Mapping[str, str] | None]
@@ -20,7 +21,7 @@ NO_SOURCES: Sources = {}
 SERVICES = "Service", ""
 NODE = "Node", ""
 
-API_ADDRESS = "10.96.0.1"
+API_ADDRESS = service_ranges.first(service_ranges.USUAL[0])
 _API = core_v1_pb2.Service()
 _API.metadata.name, _API.metadata.namespace, _API.spec.clusterIP = "kubernetes", "default", API_ADDRESS
 _API.spec.ports.add(name="https", port=443, protocol="TCP")
@@ -37,9 +38,7 @@ def of_services(pod: core_v1_pb2.Pod, services: Iterable[core_v1_pb2.Service]) -
         name, namespace = one.metadata.name, one.metadata.namespace
         if one.spec.clusterIP in ("", "None"):
             continue
-        if namespace == "default" and name == "kubernetes":
-            chosen.setdefault(name, one)
-        elif namespace == pod.metadata.namespace and links:
+        if (namespace == "default" and name == "kubernetes") or (namespace == pod.metadata.namespace and links):
             chosen[name] = one
     found: dict[str, str] = {}
     for name in sorted(chosen):

@@ -39,15 +39,7 @@ from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
-from kemu.runtime.runlog.events import (
-    ContainerKilling,
-    Event,
-    HookFailed,
-    OomKilled,
-    PodFinished,
-    PodTerminated,
-    PodTerminating,
-)
+from kemu.runtime.runlog import events as log_events
 
 KILLING, FAILED_POST_START, FAILED_PRE_STOP = "Killing", "FailedPostStartHook", "FailedPreStopHook"
 DEADLINE_EXCEEDED = statuses.Failure(
@@ -377,8 +369,8 @@ class PodWorkers:
         """
         for container in worker.containers:
             if container.name == name and container.is_up:
-                event = OomKilled(**worker.named, container=name)
-                self.log(event if limit_bytes is None else OomKilled(**event, limit_bytes=limit_bytes))
+                event = log_events.OomKilled(**worker.named, container=name)
+                self.log(event if limit_bytes is None else log_events.OomKilled(**event, limit_bytes=limit_bytes))
                 self._starts.exit(worker, container, containers.KILLED, containers.OOM_KILLED)
                 self._starts.advance(worker)
                 return True
@@ -410,7 +402,7 @@ class PodWorkers:
         grace_s = terminations.effective_grace_s(worker.pod, wanted_s)
         if not worker.told_to_go:
             worker.told_to_go = True
-            self.log(PodTerminating(**worker.named, grace_s=grace_s))
+            self.log(log_events.PodTerminating(**worker.named, grace_s=grace_s))
         if state == ACTIVE:
             self._take_down(worker, grace_s, self._clock.now_ns() if since_ns is None else since_ns)
         elif grace_s < worker.grace_s:
@@ -442,7 +434,7 @@ class PodWorkers:
             self._ephemeral.stop(worker)
         if worker.told_to_go:
             forced = any(one.forced for one in worker.containers)
-            self.log(PodTerminated(**worker.named, start=worker.stop_ns, forced=forced))
+            self.log(log_events.PodTerminated(**worker.named, start=worker.stop_ns, forced=forced))
             if worker.failure is not None:
                 worker.phase = pod_phases.FAILED
             elif not worker.phase:
@@ -453,7 +445,7 @@ class PodWorkers:
             return
         mains = [one for one in worker.containers if one.kind == containers.MAIN]
         code = next((one.last.code for one in worker.containers if one.last is not None and one.last.code), 0)
-        event = PodFinished(**worker.named, start=mains[0].started_ns, phase=worker.phase, exit_code=code)
+        event = log_events.PodFinished(**worker.named, start=mains[0].started_ns, phase=worker.phase, exit_code=code)
         self._finished(worker)
         self.log(event)
         if worker.removed:
@@ -498,7 +490,7 @@ class PodWorkers:
         grace_s = int(worker.pod.spec.terminationGracePeriodSeconds)
         self._event(worker, recorders.WARNING, FAILED_POST_START, "PostStartHook failed")
         self._event(worker, recorders.NORMAL, KILLING, FAILED_POST_START)
-        self.log(HookFailed(**worker.named, start=container.started_ns, container=container.name))
+        self.log(log_events.HookFailed(**worker.named, start=container.started_ns, container=container.name))
         return self._terminations.stopped_ns(worker, container, grace_s)
 
     def _pre_stop_ran(self, worker: Worker, failed_ns: int | None) -> None:
@@ -554,7 +546,7 @@ class PodWorkers:
         container.is_replaced = True
         self._event(worker, recorders.NORMAL, KILLING, f"Container {container.name} resize requires restart")
         grace_s = int(worker.pod.spec.terminationGracePeriodSeconds)
-        self.log(ContainerKilling(**worker.named, container=container.name, probe="", grace_s=grace_s))
+        self.log(log_events.ContainerKilling(**worker.named, container=container.name, probe="", grace_s=grace_s))
         self._terminations.stop_one(worker, container, grace_s)
 
     def resized(self, worker: Worker, memory_limits: dict[str, int]) -> None:
@@ -587,14 +579,14 @@ class PodWorkers:
                 message += ", will be restarted"
         self._event(worker, recorders.NORMAL, KILLING, message)
         grace_s = int(probe.terminationGracePeriodSeconds if own else of_pod_s)
-        self.log(ContainerKilling(**worker.named, container=container.name, probe=kind, grace_s=grace_s))
+        self.log(log_events.ContainerKilling(**worker.named, container=container.name, probe=kind, grace_s=grace_s))
         self._terminations.stop_one(worker, container, grace_s)
 
     def _event(self, worker: Worker, event_type: str, reason: str, note: str) -> None:
         if self._recorder is not None:
             self._recorder.event(worker.pod, event_type, reason, reason, note)
 
-    def log(self, event: Event) -> None:
+    def log(self, event: log_events.Event) -> None:
         self._env.log(event)
 
     def _ns(self, time: meta_v1_pb2.Time) -> int:

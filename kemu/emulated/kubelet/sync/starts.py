@@ -38,15 +38,7 @@ from kemu.emulated.kubelet.volumes import references
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
-from kemu.runtime.runlog.events import (
-    ContainerExited,
-    ContainerRestarting,
-    ContainerStarted,
-    Event,
-    ImagePulled,
-    ImagePullFailed,
-    PodRunning,
-)
+from kemu.runtime.runlog import events as log_events
 
 FIRST_BACKOFF_S = 10.0
 """Before the second restart, and before the second pull; doubles with every further one. The first restart does not
@@ -72,7 +64,7 @@ ContainerCreating before."""
 class StartHost(Protocol):
     """The owner of the pod."""
 
-    def log(self, event: Event) -> None: ...
+    def log(self, event: log_events.Event) -> None: ...
 
     def starting(self, worker: Worker) -> None:
         """Its containers are about to start."""
@@ -260,7 +252,7 @@ class Starts:
         worker.pull = None
         if not error:
             name, image = container.name, container.image
-            self._host.log(ImagePulled(**worker.named, start=begun_ns, container=name, image=image))
+            self._host.log(log_events.ImagePulled(**worker.named, start=begun_ns, container=name, image=image))
         if not worker.has_sandbox:
             worker.begun_ns = self._clock.now_ns()
         self._fetched(worker, container, error, begun_ns)
@@ -284,7 +276,9 @@ class Starts:
         """An image that the container needs cannot be pulled; it is tried again later."""
         delay_s = min(FIRST_BACKOFF_S * 2.0 ** min(container.pulls_failed, 64), LONGEST_PULL_BACKOFF_S)
         container.pulls_failed += 1
-        event = ImagePullFailed(**worker.named, container=container.name, image=image, message=error, delay_s=delay_s)
+        event = log_events.ImagePullFailed(
+            **worker.named, container=container.name, image=image, message=error, delay_s=delay_s
+        )
         self._host.log(event)
         if self.events is not None:
             self.events.not_pulled(worker, container, error, image, of_volume=of_volume)
@@ -471,7 +465,7 @@ class Starts:
         container.state = RUNNING
         container.forced = False
         if worker.has_several:
-            event = ContainerStarted(**worker.named, container=container.name, restarts=container.restarts)
+            event = log_events.ContainerStarted(**worker.named, container=container.name, restarts=container.restarts)
             self._host.log(event)
         if self.events is not None:
             self.events.started(worker, container)
@@ -483,7 +477,7 @@ class Starts:
             worker.mains_to_start -= 1
             if not worker.mains_to_start:
                 worker.has_run = True
-                self._host.log(PodRunning(**worker.named, start=max(worker.start_ns, self._boot.at_ns)))
+                self._host.log(log_events.PodRunning(**worker.named, start=max(worker.start_ns, self._boot.at_ns)))
         self._host.runs(worker, container)
         if worker.has_run or worker.has_several:
             self._host.report(worker)
@@ -605,7 +599,7 @@ class Starts:
         container.last = containers.Exit(code, epoch_ns + container.started_ns, epoch_ns + now_ns, reason)
         if worker.has_several:
             start_ns, name = container.started_ns, container.name
-            self._host.log(ContainerExited(**worker.named, start=start_ns, container=name, exit_code=code))
+            self._host.log(log_events.ContainerExited(**worker.named, start=start_ns, container=name, exit_code=code))
         container.state = DONE
         if self._programs is not None:
             self._programs.ended(worker.pod, containers.spec_of(worker.pod, container))
@@ -638,7 +632,7 @@ class Starts:
             delay_s = self._replacement_pause_s(container, delay_s)
         container.backoff_s = delay_s
         assert container.last is not None
-        event = ContainerRestarting(
+        event = log_events.ContainerRestarting(
             **worker.named,
             start=container.started_ns,
             exit_code=container.last.code,

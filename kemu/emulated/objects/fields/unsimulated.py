@@ -32,10 +32,8 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
     "VerticalPodAutoscaler": Unsimulated("kemu has no autoscaler of pods", "write the requests into the pods"),
     "APIService": Unsimulated("kemu's API server is never extended; kemu up makes those of its own", LEAVE_OUT),
     "CertificateSigningRequest": Unsimulated(_NO_CERTIFICATES, LEAVE_OUT),
-    "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT),
-    "ServiceCIDR": Unsimulated(_NO_NETWORK, LEAVE_OUT),
+    "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT, "service-cidr"),
+    "ServiceCIDR": Unsimulated(_NO_NETWORK, LEAVE_OUT, "service-cidr"),
     "PodTemplate": Unsimulated("nobody makes pods of it", _NO_PODS_FROM),
-    "FlowSchema": Unsimulated("flows of requests are fixed; kemu up only classifies by them", LEAVE_OUT),
-    "PriorityLevelConfiguration": Unsimulated("there is one level", LEAVE_OUT),
 }  # fmt: skip
 """By kind, those that the API server stores too."""

@@ -165,12 +165,9 @@ def check_addresses(spec: Spec, found: list[Cause]) -> None:
 
 def check_address(address: str, path: str, found: list[Cause]) -> bool:
     """Whether it is one."""
-    try:
-        ipaddress.ip_address(address)
-    except ValueError:
-        found.append(invalid(path, address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"))
-        return False
-    return True
+    problems = names.old_address(address)
+    found += [invalid(path, address, text) for text in problems]
+    return not problems
 
 
 def _check_external(address: str, path: str, found: list[Cause]) -> None:
@@ -225,18 +222,9 @@ def _check_source_ranges(service: core_v1_pb2.Service, found: list[Cause]) -> No
 
 def check_range(cidr: str, path: str, found: list[Cause]) -> bool:
     """Whether it is a range of addresses."""
-    address, slash, _ = cidr.partition("/")
-    try:
-        network = ipaddress.ip_network(cidr, strict=False)
-        has_host = network.network_address != ipaddress.ip_address(address)
-    except ValueError:
-        slash, has_host = "", False
-    if not slash:
-        found.append(invalid(path, cidr, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"))
-        return False
-    if has_host:
-        found.append(invalid(path, cidr, "must not have bits set beyond the prefix length"))
-    return True
+    problems = names.old_network(cidr)
+    found += [invalid(path, cidr, text) for text in problems]
+    return not problems
 
 
 def _check_traffic(spec: Spec, found: list[Cause]) -> None:

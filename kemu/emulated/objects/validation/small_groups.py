@@ -3,14 +3,14 @@ only kept."""
 
 from __future__ import annotations
 
-import ipaddress
+import json
 from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.validation import checks, networks, placement
 from kemu.emulated.objects.validation.amounts import check_overhead
-from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required
+from kemu.emulated.objects.validation.causes import IMMUTABLE, INVALID, forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import check_label_selector, check_labels
 from kemu.emulated.objects.validation.pod_specs import pods
 from kemu.emulated.objects.validation.rules import Rules
@@ -128,23 +128,64 @@ def _check_runtime_class(runtime_class: node_v1_pb2.RuntimeClass, found: list[Ca
 
 def _check_address(address: networking_v1_pb2.IPAddress, found: list[Cause]) -> None:
     """``ValidateIPAddress``."""
-    parent = address.spec.parentRef
+    parent, path = address.spec.parentRef, "spec.parentRef"
     if not address.spec.HasField("parentRef"):
-        found.append(required("spec.parentRef"))
+        found.append(required(path))
         return
-    found += [required(f"spec.parentRef.{field}") for field in ("resource", "name") if not getattr(parent, field)]
+    if parent.group:
+        found += [invalid(f"{path}.group", parent.group, text) for text in names.dns_subdomain(parent.group)]
+    for field in ("resource", "name", "namespace"):
+        value = getattr(parent, field)
+        if not value and field != "namespace":
+            found.append(required(f"{path}.{field}"))
+        found += [invalid(f"{path}.{field}", value, text) for text in names.path_segment(value)]
+
+
+def _check_address_update(
+    new: networking_v1_pb2.IPAddress, old: networking_v1_pb2.IPAddress, found: list[Cause]
+) -> None:
+    _check_address(new, found)
+    if new.spec != old.spec:
+        # As Go shows its struct.
+        fields = ("group", "resource", "namespace", "name")
+        shown = {field.title(): getattr(new.spec.parentRef, field) for field in fields}
+        value = json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+        text = "null" if not new.spec.HasField("parentRef") else value
+        found.append(Cause("spec.parentRef", INVALID, f"Invalid value: {text}: {IMMUTABLE}"))
 
 
 def _check_service_range(service_range: networking_v1_pb2.ServiceCIDR, found: list[Cause]) -> None:
     """``ValidateServiceCIDR``."""
-    cidrs = service_range.spec.cidrs
-    if not 1 <= len(cidrs) <= 2:
-        found.append(invalid("spec.cidrs", list(cidrs), "must specify one IPv4 CIDR or one IPv6 CIDR, or one of each"))
+    cidrs, path = list(service_range.spec.cidrs), "spec.cidrs"
+    if not cidrs:
+        found.append(required(path, "at least one CIDR required"))
+        return
+    if len(cidrs) > 2:
+        found.append(invalid(path, {"CIDRs": cidrs}, "may only hold up to 2 values"))
+        return
+    before = len(found)
     for index, cidr in enumerate(cidrs):
-        try:
-            ipaddress.ip_network(cidr)
-        except ValueError:
-            found.append(invalid(f"spec.cidrs[{index}]", cidr, "must be a valid CIDR value"))
+        found += [invalid(f"{path}[{index}]", cidr, text) for text in names.network(cidr)]
+    if len(found) == before and len({":" in cidr for cidr in cidrs}) < len(cidrs):
+        text = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+        found.append(invalid(path, cidrs, text))
+
+
+def _check_service_range_update(
+    new: networking_v1_pb2.ServiceCIDR, old: networking_v1_pb2.ServiceCIDR, found: list[Cause]
+) -> None:
+    """``ValidateServiceCIDRUpdate``: a range of the other family may come."""
+    cidrs, known = list(new.spec.cidrs), list(old.spec.cidrs)
+    if len(cidrs) == len(known) or (len(known), len(cidrs)) == (1, 2):
+        found += [
+            invalid(f"spec.cidrs[{index}]", one, IMMUTABLE)
+            for index, (one, other) in enumerate(zip(cidrs, known, strict=False))
+            if one != other
+        ]
+        if len(cidrs) > len(known):
+            _check_service_range(new, found)
+    else:
+        found.append(invalid("spec.cidrs", cidrs, IMMUTABLE))
 
 
 _FIXED_ROLE = checks.fixed("roleRef", detail="cannot change roleRef")
@@ -361,8 +402,8 @@ def _check_cluster_role(role: rbac_v1_pb2.ClusterRole, found: list[Cause]) -> No
 
 
 RULES = {
-    networking_v1_pb2.IPAddress: Rules(_check_address, checks.fixed("spec"), name_rule=names.path_segment),
-    networking_v1_pb2.ServiceCIDR: Rules(_check_service_range),
+    networking_v1_pb2.IPAddress: Rules(_check_address, _check_address_update, name_rule=names.address),
+    networking_v1_pb2.ServiceCIDR: Rules(_check_service_range, _check_service_range_update),
     policy_v1_pb2.PodDisruptionBudget: Rules(_check_disruption_budget, status_update=_check_disruption_budget_status),
     scheduling_v1_pb2.PriorityClass: Rules(_check_priority_class, _check_priority_class_update),
     coordination_v1_pb2.Lease: Rules(_check_lease),

@@ -252,8 +252,6 @@ def configuration_of(
     gates = _feature_gates(found.get("featureGates", {}))
     groups = frozenset(name for name in GROUP_GATES if gates[name])
     extenders, ignored = _extenders(found.get("extenders", []))
-    if groups and extenders:
-        raise ConfigurationError("extenders", "cannot go with the feature gate GenericWorkload in kemu")
     profiles = [
         profile_of(entry, f"profiles[{number}]", default_name, gates, ignored, extended=bool(extenders))
         for number, entry in enumerate(found.get("profiles") or [{}])

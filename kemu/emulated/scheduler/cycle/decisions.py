@@ -148,6 +148,9 @@ class Decider:
             own_node = None
         if not filtering.states and narrowed is None and own_node is None:
             return filtering
+        if not filtering.states and narrowed is None and evaluation.few is None and own_node is not None:
+            self._without_own(filtering, own_node)
+            return filtering
         is_plain = narrowed is None and own_node is None and self.placement is None and not len(cluster.nominator)
         self._complete(filtering, own_node, until_enough=until_enough and is_plain)
         if narrowed is not None:
@@ -161,6 +164,18 @@ class Decider:
                 tally[LEFT_OUT] = tally.get(LEFT_OUT, 0) + filtering.nodes - len(few)
             filtering.tally = tally
         return filtering
+
+    def _without_own(self, filtering: Filtering, own_node: NodeInfo) -> None:
+        """The pod's own nomination does not count, which matters on one node."""
+        row, evaluation = own_node.row, filtering.evaluation
+        verdict, before = evaluation.verdict(own_node, filtering.cycle.pod), int(filtering.verdicts[row])
+        tally = dict(evaluation.tally)
+        if verdict != before:
+            filtering.verdicts = filtering.verdicts.copy()
+            filtering.verdicts[row] = verdict
+            tally[verdict] = tally.get(verdict, 0) + 1
+            tally[before] -= 1
+        filtering.tally = {each: tally[each] for each in sorted(tally) if tally[each]}
 
     def _complete(self, filtering: Filtering, own_node: NodeInfo | None, *, until_enough: bool) -> None:
         """Add what the kept evaluation lacks: CLUSTER filters, and that the pod's own nomination does not count."""
@@ -381,7 +396,7 @@ class Decider:
             places = [own.row] if narrowed is None else np.flatnonzero(narrowed == own.row).tolist()
             met = any((place - start) % nodes < visited for place in places) and bool(column[own.row])
             decision.evaluated += not met
-        handle.start_row = (handle.start_row + decision.evaluated) % (filtering.counted or every)
+        handle.start_row = (handle.start_row + decision.evaluated) % filtering.counted
         return rows
 
     def _wanted(self, nodes: int) -> int:

@@ -85,6 +85,7 @@ class Evaluation:
         "tally",
         "template",
         "verdicts",
+        "with_verdicts",
     )
 
     def __init__(self, line_up: LineUp, cycle: Cycle) -> None:
@@ -109,6 +110,8 @@ class Evaluation:
         """The only rows that the columns are about, where the pod names its nodes; None: all rows."""
         self.tally: dict[int, int] = {}
         """How many nodes have which combined verdict."""
+        self.with_verdicts: tuple[frozenset[int], IntArray] | None = None
+        """Some verdicts, and all rows that have one of them, for who asks again: None when these are others now."""
         self._fixed: IntArray | None = None
         """Sum of the final scores, weighted; meaningful for rows that pass. None until it pays off."""
         self._was_scored = False
@@ -200,7 +203,7 @@ class Evaluation:
             column[node.row] = self.verdict(node)
         self.feasible = column == 0
         self.tally = verdicts.tally_of(column[:rows])
-        self._fixed, self._was_scored = None, False
+        self._fixed, self._was_scored, self.with_verdicts = None, False, None
         if changed is not None:
             self._update_raw(cluster, changed)
             return
@@ -260,6 +263,8 @@ class Evaluation:
         if new != old:
             self.verdicts[row] = new
             self.feasible[row] = new == 0
+            if self.with_verdicts is not None and (new in self.with_verdicts[0]) != (old in self.with_verdicts[0]):
+                self.with_verdicts = None
             tally = self.tally
             tally[new] = tally.get(new, 0) + 1
             left = tally.get(old, 0) - 1

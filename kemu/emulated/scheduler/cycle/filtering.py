@@ -29,7 +29,6 @@ class Filtering:
     __slots__ = (
         "_active",
         "_local",
-        "counted",
         "cycle",
         "evaluation",
         "hint",
@@ -37,6 +36,7 @@ class Filtering:
         "line_up",
         "narrowed",
         "nodes",
+        "placement",
         "refusals",
         "rejection",
         "states",
@@ -49,8 +49,8 @@ class Filtering:
         self.cycle = cycle
         self.evaluation = evaluation
         self.nodes = len(cycle.cluster.rows)  # which have been settled
-        self.counted = 0
-        """How many nodes count, where a group is tried in one part of the cluster; 0: all."""
+        self.placement: IntArray | None = None
+        """The rows of the nodes that count, where a group is tried in one part of the cluster; None: all."""
         self.states: dict[int, Any] = {}
         """States of the CLUSTER filters that were not skipped, by place."""
         self.rejection: Status | None = evaluation.filters.rejection
@@ -106,9 +106,14 @@ class Filtering:
         state = self.states[place] if place in self.states else self.evaluation.filters.states[place]
         return plugin.explain(state, own)._replace(plugin=plugin.name)
 
+    @property
+    def counted(self) -> int:
+        """How many nodes count."""
+        return self.nodes if self.placement is None else len(self.placement)
+
     def restrict(self, rows: IntArray) -> None:
         """Only these nodes count."""
-        self.counted = len(rows)
+        self.placement = rows
         if self.rejection is not None:
             return
         column = np.full_like(self.verdicts, LEFT_OUT)
@@ -125,7 +130,7 @@ class Filtering:
                 self.refusals.append(status)
             column[row] = LEFT_OUT + 1 + self.refusals.index(status)
         self.verdicts = column
-        self.tally = verdicts.tally_of(column[: self.nodes])
+        self.tally = verdicts.tally_of(column[: self.nodes] if self.placement is None else column[self.placement])
 
     def error(self) -> Status | None:
         """A filter failed on some node, which ends the attempt (``RunFilterPlugins``)."""
@@ -145,9 +150,9 @@ class Filtering:
     def message(self) -> str:
         """The failure as a text, before PostFilter."""
         if self.rejection is not None:
-            return diagnoses.prefilter_message(self.counted or self.nodes, self.rejection)
+            return diagnoses.prefilter_message(self.counted, self.rejection)
         tally = ((self.explain(verdict), count) for verdict, count in self.tally.items() if verdict)
-        return diagnoses.failure_message(self.counted or self.nodes, tally)
+        return diagnoses.failure_message(self.counted, tally)
 
     def rejected_by_plugin(self) -> dict[str, int]:
         """How many nodes each plugin rejected."""

@@ -236,7 +236,7 @@ class Extenders:
             decision.node = nominated.name
             decision.evaluated = decision.feasible = 1
             return decision
-        start = decider.start_row % filtering.nodes
+        start = decider.start_row % filtering.counted
         found = decider.feasible_rows(filtering, decision)
         try:
             rows, refused, bare = await self._filter(filtering, found)
@@ -245,7 +245,9 @@ class Extenders:
             return decision
         if len(rows) < len(found):
             if not len(rows) and not filtering.left_out:
-                unseen = (start + np.arange(decision.visited, filtering.nodes)) % filtering.nodes
+                unseen = (start + np.arange(decision.visited, filtering.counted)) % filtering.counted
+                if filtering.placement is not None:
+                    unseen = filtering.placement[unseen]
                 refused.update(dict.fromkeys(unseen.tolist(), _UNSEEN))
             filtering.refuse(refused)
         if not decider.is_clear(decision, rows):

@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.pod_groups import Groups, Key
+from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.cycle.decisions import Decider, ScheduleResult
 from kemu.emulated.scheduler.cycle.profiles import Profile
+from kemu.emulated.scheduler.extenders.clients import Extenders
 from kemu.emulated.scheduler.failures import SCHEDULER_ERROR, Failure, failure_of
 from kemu.emulated.scheduler.framework import answers
 from kemu.emulated.scheduler.framework.interfaces import Cycle
@@ -65,16 +67,22 @@ class Attempts:
     """Attempts of one scheduler. ``deciders``: by scheduler name."""
 
     def __init__(
-        self, cluster: Cluster, groups: Groups, deciders: Mapping[str, Decider], evictor: Callable[[], Evictor]
+        self,
+        cluster: Cluster,
+        groups: Groups,
+        deciders: Mapping[str, Decider],
+        extenders: Extenders | None,
+        evictor: Callable[[], Evictor],
     ) -> None:
         self._cluster = cluster
         self._groups = groups
         self._deciders = deciders
+        self._extenders = extenders
         self._evictor = evictor
         self.evaluated: list[int] = []
         """How many nodes each decision looked at, since this was last emptied."""
 
-    def run(self, key: Key, members: list[QueuedPod], *, preempts: bool) -> GroupResult:
+    async def run(self, key: Key, members: list[QueuedPod], *, preempts: bool) -> GroupResult:
         """``podGroupSchedulingDefaultAlgorithm``. ``preempts``: PostFilter plugins are asked."""
         state = self._groups.live(key)
         assert state is not None
@@ -84,7 +92,7 @@ class Attempts:
         message, error, fits, awaits, needs_preemption = UNSCHEDULABLE, "", False, False, False
         try:
             for pod in members:
-                one = self._try(key, pod, preempts)
+                one = await self._try(key, pod, preempts)
                 found.append(one)
                 if one.is_error:
                     assert one.failure is not None
@@ -104,10 +112,10 @@ class Attempts:
             self._groups.trial = None
         return GroupResult(found, message, error, fits, awaits)
 
-    def _try(self, key: Key, pod: QueuedPod, preempts: bool) -> MemberResult:
+    async def _try(self, key: Key, pod: QueuedPod, preempts: bool) -> MemberResult:
         info, profile = pod.info, pod.profile
         try:
-            result = self._deciders[profile.scheduler_name].decide(info)
+            result = await self.decide(self._deciders[profile.scheduler_name], info)
         except answers.InvalidAnswer as invalid:
             result = ScheduleResult(None)
             result.error = invalid.status
@@ -122,7 +130,7 @@ class Attempts:
             if filtering is None:
                 one.failure = Failure(_NO_NODES)
                 return one
-            self._make_room(pod, one, preempts)
+            await self._make_room(pod, one, preempts)
             if not one.node:
                 return one
         assert filtering is not None
@@ -142,13 +150,21 @@ class Attempts:
             one.failure = failure_of(status, status.plugin)
         return one
 
-    def _make_room(self, pod: QueuedPod, one: MemberResult, preempts: bool) -> None:
+    async def decide(self, decider: Decider, pod: PodInfo) -> ScheduleResult:
+        """About one member, with those before it on their nodes."""
+        if self._extenders is None:
+            return decider.decide(pod)
+        return await self._extenders.decide(decider, pod)
+
+    async def _make_room(self, pod: QueuedPod, one: MemberResult, preempts: bool) -> None:
         filtering = one.result.filtering if one.result is not None else None
         assert filtering is not None
         one.nominate = None
         message = filtering.message()
         if preempts:
             found = pod.profile.post_filter(filtering)
+            if self._extenders is not None and found.candidate is not None:
+                found = await self._extenders.preempt(pod.info, found, pod.profile.post_filters)
             message = f"{message} {found.message}".rstrip()
             one.nominate = found.node
             if found.candidate is not None:

@@ -6,7 +6,7 @@ of them return to the queue. What became of it is written to the condition PodGr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kemu.emulated.objects import times
@@ -16,6 +16,7 @@ from kemu.emulated.scheduler.cache.pod_groups import Groups, Key
 from kemu.emulated.scheduler.configuration.timings import Timing
 from kemu.emulated.scheduler.cycle.decisions import Decider
 from kemu.emulated.scheduler.cycle.status_updates import Reporter
+from kemu.emulated.scheduler.extenders.clients import Extenders
 from kemu.emulated.scheduler.failures import SCHEDULER_ERROR, UNSCHEDULABLE, Failure, FailureHandler
 from kemu.emulated.scheduler.framework.interfaces import Api, Handle
 from kemu.emulated.scheduler.groups import placements, preemption
@@ -44,6 +45,7 @@ class GroupCycles:
         queue: GroupQueue,
         failures: FailureHandler,
         deciders: Mapping[str, Decider],
+        extenders: Extenders | None,
         evictor: Evictor,
         one_by_one: SchedulingCycles,
     ) -> None:
@@ -59,9 +61,10 @@ class GroupCycles:
         self._queue = queue
         self._failures = failures
         self._one_by_one = one_by_one
-        self._attempts = Attempts(handle.cluster, self._groups, deciders, lambda: evictor)
+        self._attempts = Attempts(handle.cluster, self._groups, deciders, extenders, lambda: evictor)
         self._preemption = preemption.GroupPreemption(env, handle, self._groups, evictor, deciders)
         self._deciders = deciders
+        self._asks = extenders is not None
 
     async def run(self, first: QueuedPod) -> None:
         """The cycle of the group of a pod that the queue has handed out."""
@@ -86,7 +89,7 @@ class GroupCycles:
         members = [pod for pod in members if not self._is_skipped(pod, started_ns)]
         if not members:
             return
-        result = self._decide(key, members)
+        result = await self._decide(key, members)
         # Even an attempt that takes no time lets other tasks run.
         await self._env.work(sum(self._timing.cycle_s(self._env, one) for one in self._attempts.evaluated))
         self._attempts.evaluated.clear()
@@ -121,34 +124,36 @@ class GroupCycles:
 
     # The decision -----------------------------------------------------------------------------------------------------
 
-    def _decide(self, key: Key, members: list[QueuedPod]) -> GroupResult:
+    async def _decide(self, key: Key, members: list[QueuedPod]) -> GroupResult:
         """Choose nodes, or victims. From here on the cache keeps its snapshot."""
         self._cluster.settle()
+        if self._asks:
+            self._cluster.hold_snapshot()
         # Of a nominated pod that is in no queue, as all members are now, the nominator gives out but the name.
         nominator = self._cluster.nominator
         nominated = [(pod.info, nominator.remove(pod.info.uid)) for pod in members] if nominator.nodes else []
-        result = self._place_or_preempt(key, members)
+        result = await self._place_or_preempt(key, members)
         for info, node in nominated:
             if node:
                 nominator.nominate(info, node)
         self._cluster.hold_snapshot()
         return result
 
-    def _place_or_preempt(self, key: Key, members: list[QueuedPod]) -> GroupResult:
-        run: Callable[[bool], GroupResult] = lambda preempts: self._run(key, members, preempts)  # noqa: E731
-        result = run(True)
+    async def _place_or_preempt(self, key: Key, members: list[QueuedPod]) -> GroupResult:
+        run: preemption.Attempt = lambda preempts: self._run(key, members, preempts)  # noqa: E731
+        result = await run(True)
         if pod_groups.PREEMPTION not in self._groups.gates or result.fits or result.error:
             return result
-        made_room, message = self._preemption.preempt(key, members, run)
+        made_room, message = await self._preemption.preempt(key, members, run)
         if made_room:
             return result._replace(awaits_preemption=True)
         return result._replace(message=f"{result.message}, {message}")
 
-    def _run(self, key: Key, members: list[QueuedPod], preempts: bool) -> GroupResult:
+    async def _run(self, key: Key, members: list[QueuedPod], preempts: bool) -> GroupResult:
         if pod_groups.TOPOLOGY not in self._groups.gates:
-            return self._attempts.run(key, members, preempts=preempts)
+            return await self._attempts.run(key, members, preempts=preempts)
         decider = self._deciders[members[0].profile.scheduler_name]
-        return placements.best(self._handle, self._groups, key, members, decider, self._attempts, preempts)
+        return await placements.best(self._handle, self._groups, key, members, decider, self._attempts, preempts)
 
     # What follows -----------------------------------------------------------------------------------------------------
 

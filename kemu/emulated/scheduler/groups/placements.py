@@ -25,7 +25,7 @@ from kemu.emulated.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kemu.emulated.scheduler.queue.queues import QueuedPod
 
 
-def best(
+async def best(
     handle: Handle,
     groups: Groups,
     key: Key,
@@ -47,7 +47,7 @@ def best(
     results: list[tuple[list[int] | None, GroupResult]] = []
     for rows in found.values():
         with _within(decider, rows):
-            result = attempts.run(key, members, preempts=preempts)
+            result = await attempts.run(key, members, preempts=preempts)
         if result.error:
             return result
         results.append((rows, result))

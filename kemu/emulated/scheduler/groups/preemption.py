@@ -8,7 +8,7 @@ one unit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from kemu.emulated.scheduler.cache.pod_groups import Groups, Key
@@ -49,6 +49,10 @@ class _Unit:
         return (-self.priority, 0, -len(self.pods), start)
 
 
+Attempt = Callable[[bool], Awaitable[GroupResult]]
+"""One at the whole group; the argument: whether PostFilter plugins are asked."""
+
+
 class GroupPreemptor:
     """A group in the place of a pod that preempts."""
 
@@ -77,7 +81,7 @@ class GroupPreemption:
         self._evictor = evictor
         self._deciders = deciders
 
-    def preempt(self, key: Key, members: list[QueuedPod], attempt: Callable[[bool], GroupResult]) -> tuple[bool, str]:
+    async def preempt(self, key: Key, members: list[QueuedPod], attempt: Attempt) -> tuple[bool, str]:
         """Whether room is being made; if not, why."""
         plugin = self._deciders[members[0].profile.scheduler_name].profile.plugins.get("DefaultPreemption")
         if not isinstance(plugin, DefaultPreemption):
@@ -93,11 +97,10 @@ class GroupPreemption:
         if not units:
             return False, _NO_VICTIMS
         orders = {name: list(self._cluster.nodes[name].pods.values()) for name in _nodes(units)}
-        assumed = dict(self._cluster.assumed)
         try:
-            victims, message = self._choose(units, plugin.preemptor, attempt)
+            victims, message = await self._choose(units, plugin.preemptor, attempt)
         finally:
-            self._restore(orders, assumed)
+            self._restore(orders)
         if message:
             return False, message
         candidate = Candidate(_WHOLE_CLUSTER, tuple(victims), 0, ())
@@ -117,13 +120,11 @@ class GroupPreemption:
                 unit.pods.append(pod)
         return list(found.values())
 
-    def _choose(
-        self, units: list[_Unit], preemptor: Preemptor, attempt: Callable[[bool], GroupResult]
-    ) -> tuple[list[PodInfo], str]:
+    async def _choose(self, units: list[_Unit], preemptor: Preemptor, attempt: Attempt) -> tuple[list[PodInfo], str]:
         where = {pod.uid: pod.node_name for unit in units for pod in unit.pods}
         for unit in units:
             self._take_away(unit)
-        result = attempt(False)
+        result = await attempt(False)
         if not result.fits:
             return [], result.error or result.message
         units.sort(key=lambda unit: unit.importance)
@@ -134,7 +135,7 @@ class GroupPreemption:
         for unit in in_turn:
             for pod in unit.pods:
                 self._cluster.add_pod(pod, where[pod.uid])
-            if not attempt(False).fits:
+            if not (await attempt(False)).fits:
                 self._take_away(unit)
                 leave.append(unit)
         leave.sort(key=lambda unit: unit.importance)
@@ -142,16 +143,23 @@ class GroupPreemption:
 
     def _take_away(self, unit: _Unit) -> None:
         for pod in unit.pods:
-            self._cluster.remove_pod(pod.uid)
+            self._remove(pod)
 
-    def _restore(self, orders: Mapping[str, list[PodInfo]], assumed: dict[str, PodInfo]) -> None:
+    def _remove(self, pod: PodInfo) -> None:
+        """An assumed pod stays assumed: while extenders are asked its binding may be seen, or fail."""
+        assumed = self._cluster.assumed
+        is_assumed = pod.uid in assumed
+        self._cluster.remove_pod(pod.uid)
+        if is_assumed:
+            assumed[pod.uid] = pod
+
+    def _restore(self, orders: Mapping[str, list[PodInfo]]) -> None:
         """All pods as they were, also in the order of their nodes."""
         for name, pods in orders.items():
             for pod in pods:
-                self._cluster.remove_pod(pod.uid)
+                self._remove(pod)
             for pod in pods:
                 self._cluster.add_pod(pod, name)
-        self._cluster.assumed.update(assumed)
 
 
 def _nodes(units: list[_Unit]) -> list[str]:

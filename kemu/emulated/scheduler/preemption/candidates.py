@@ -24,7 +24,7 @@ import numpy as np
 from kemu.emulated.objects import selectors
 from kemu.emulated.scheduler.cache import pods
 from kemu.emulated.scheduler.cache.cluster import Cluster
-from kemu.emulated.scheduler.cache.columns import IntArray
+from kemu.emulated.scheduler.cache.columns import BoolArray, IntArray
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.cycle import diagnoses, verdicts
@@ -72,10 +72,26 @@ class Preemption(NamedTuple):
 class _Results(dict[str, "tuple[int, Candidate | Status]"]):
     """By node, of one template: the generation of the node and the result of the dry run on it."""
 
-    __slots__ = ("_prune_at",)
+    __slots__ = ("_failed", "_layout", "_position", "_prune_at")
 
     def __init__(self) -> None:
         self._prune_at = _SPARE
+        self._failed: BoolArray = np.zeros(0, dtype=np.bool_)
+        self._layout = -1
+        self._position = 0
+
+    def failed(self, cluster: Cluster) -> BoolArray:
+        """By row, to be kept: nodes that are no candidates and have not changed since that was found out.
+
+        A generation may be newer, because a pod has started or was renewed: that orders victims, and makes none.
+        """
+        changed = cluster.pod_changes.since(self._position) if self._layout == cluster.layout else None
+        if changed is None:
+            self._failed = np.zeros(cluster.capacity, dtype=np.bool_)
+        elif changed:
+            self._failed[changed] = False
+        self._layout, self._position = cluster.layout, cluster.pod_changes.end
+        return self._failed
 
     def prune(self, nodes: Mapping[str, NodeInfo]) -> None:
         """From time to time, drop results of earlier generations: they hold on to deleted pods."""
@@ -91,11 +107,13 @@ _FEW_VERDICTS = 16
 _AT_ONCE = 1024
 
 
-def _from(rows: IntArray, offset: int) -> Iterator[int]:
-    """All rows, from the one at ``offset`` on. Most searches end long before they have been all around."""
+def _from(rows: IntArray, offset: int, without: BoolArray | None = None) -> Iterator[int]:
+    """All rows, from the one at ``offset`` on, but those in ``without``. Most searches end long before they have been
+    all around."""
     for begin, end in ((offset, len(rows)), (0, offset)):
         for first in range(begin, end, _AT_ONCE):
-            yield from rows[first : min(first + _AT_ONCE, end)].tolist()
+            some = rows[first : min(first + _AT_ONCE, end)]
+            yield from (some if without is None else some[~without[some]]).tolist()
 
 
 class Preemptor:
@@ -198,13 +216,20 @@ class Preemptor:
         ]
         if not curable:
             return np.arange(0)
-        verdicts = filtering.verdicts[: filtering.nodes]
+        evaluation, verdicts = filtering.evaluation, filtering.verdicts[: filtering.nodes]
+        is_kept, kept = filtering.verdicts is evaluation.verdicts, evaluation.with_verdicts
+        if is_kept and kept is not None and kept[0].issuperset(curable):
+            return kept[1]
         if len(curable) > _FEW_VERDICTS:
-            return np.flatnonzero(np.isin(verdicts, curable))
-        chosen = verdicts == curable[0]
-        for verdict in curable[1:]:
-            chosen |= verdicts == verdict
-        return np.flatnonzero(chosen)
+            rows = np.flatnonzero(np.isin(verdicts, curable))
+        else:
+            chosen = verdicts == curable[0]
+            for verdict in curable[1:]:
+                chosen |= verdicts == verdict
+            rows = np.flatnonzero(chosen)
+        if is_kept:
+            evaluation.with_verdicts = frozenset(curable), rows
+        return rows
 
     # Dry run --------------------------------------------------------------------------------------------------------
 
@@ -213,7 +238,8 @@ class Preemptor:
     ) -> tuple[list[Candidate], dict[str, Status]]:
         """Try the nodes from ``offset`` on until there are ``wanted`` candidates, one of them without violations.
 
-        Returns the candidates, and why the other nodes that were tried are none.
+        Returns the candidates, and why the other nodes that were tried are none: all of them where the search ends
+        without as many candidates.
         """
         candidates: list[Candidate] = []
         failures: dict[str, Status] = {}
@@ -224,7 +250,8 @@ class Preemptor:
         own = self.cluster.nominator.node_of(filtering.cycle.pod.uid)
         nodes = self.cluster.rows
         local_rows = filtering.local_rows() if filtering.states else None
-        for row in _from(rows, offset):
+
+        def tried(row: int) -> Candidate | Status:
             node = nodes[row]
             name = node.name
             result: Candidate | Status
@@ -239,14 +266,26 @@ class Preemptor:
                     kept[name] = (node.generation, result)
             if isinstance(result, Candidate) and not result.victims:
                 # All filters pass without any removal: only an extender rejected the node.
-                result = Status(ERROR, (f'expected at least one victim pod on node "{name}"',))
+                return Status(ERROR, (f'expected at least one victim pod on node "{name}"',))
+            return result
+
+        failed = kept.failed(self.cluster) if local_rows is None and self._affinity is None else None
+        if failed is not None and own in self.cluster.nodes:
+            failed[self.cluster.nodes[own].row] = False
+        for row in _from(rows, offset, failed):
+            result = tried(row)
             if isinstance(result, Candidate):
                 candidates.append(result)
                 harmless = harmless or result.violations == 0
                 if harmless and len(candidates) >= wanted:
-                    break
+                    return candidates, failures
             else:
-                failures[name] = result
+                failures[nodes[row].name] = result
+                if failed is not None and result.code != ERROR:
+                    failed[row] = True
+        if failed is not None:
+            every = ((nodes[row].name, tried(row)) for row in _from(rows, offset))
+            failures = {name: result for name, result in every if not isinstance(result, Candidate)}
         return candidates, failures
 
     def _kept_of(self, filtering: Filtering) -> _Results:

@@ -9,14 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.runtime.runlog.events import (
-    ProcessContinued,
-    ProcessDied,
-    ProcessStalled,
-    ProcessStarted,
-    ProcessStopped,
-    handlers,
-)
+from kemu.runtime.runlog import events
+from kemu.runtime.runlog.events import handlers
 
 SECOND_NS = 1_000_000_000
 
@@ -68,26 +62,26 @@ class Disturbances:
         found = next((one for one in reversed(self.all) if one.process == process and one.what == what), None)
         return found if found is not None and found.end_ns is None else None
 
-    def _on_died(self, time_ns: int, actor: str, event: ProcessDied) -> None:
+    def _on_died(self, time_ns: int, actor: str, event: events.ProcessDied) -> None:
         stopped = self._open(actor, STOPPED)
         if stopped is not None:
             stopped.end_ns = time_ns
         self.all.append(Disturbance(actor, DIED, time_ns, by=event.by))
 
-    def _on_started(self, time_ns: int, actor: str, event: ProcessStarted) -> None:
+    def _on_started(self, time_ns: int, actor: str, event: events.ProcessStarted) -> None:
         died = self._open(actor, DIED)
         if died is not None:
             died.end_ns = time_ns
 
-    def _on_stopped(self, time_ns: int, actor: str, event: ProcessStopped) -> None:
+    def _on_stopped(self, time_ns: int, actor: str, event: events.ProcessStopped) -> None:
         self.all.append(Disturbance(actor, STOPPED, time_ns if event.start is None else event.start, by=event.by))
 
-    def _on_continued(self, time_ns: int, actor: str, event: ProcessContinued) -> None:
+    def _on_continued(self, time_ns: int, actor: str, event: events.ProcessContinued) -> None:
         stopped = self._open(actor, STOPPED)
         if stopped is not None:
             stopped.end_ns = time_ns
 
-    def _on_stalled(self, time_ns: int, actor: str, event: ProcessStalled) -> None:
+    def _on_stalled(self, time_ns: int, actor: str, event: events.ProcessStalled) -> None:
         begin_ns = event.start
         for known in reversed(self.all):
             # The one who stopped it has told of that already.

@@ -35,49 +35,8 @@ from kemu.lab.checks.history.stores import (
     StoreHistory,
 )
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.events import (
-    BY_KIND,
-    ActorStopped,
-    AdmissionDecided,
-    ApiRequest,
-    AttemptsCounted,
-    DrainStepped,
-    Event,
-    FaultBegun,
-    FaultEnded,
-    FaultHit,
-    GarbageCollected,
-    InstanceChanged,
-    JobAdmitted,
-    JobPreempted,
-    LogCut,
-    LogLate,
-    LogMissing,
-    MachineOff,
-    OfVictim,
-    OomKilled,
-    PodAttempted,
-    PodBound,
-    PodCreated,
-    PodDescheduled,
-    PodFinished,
-    PodPreempting,
-    PodRunning,
-    PodScored,
-    PodTerminated,
-    RequestRefused,
-    RequestThrottled,
-    RunEnded,
-    RunLost,
-    ScaleDownEnded,
-    ScaleUpRequested,
-    UserPodCreated,
-    UserRefused,
-    VictimsSearched,
-    WritesAcknowledged,
-    handlers,
-    typed,
-)
+from kemu.runtime.runlog import events as log_events
+from kemu.runtime.runlog.events import handlers
 
 T = TypeVar("T")
 
@@ -165,7 +124,7 @@ class History(StoreHistory):
         """By owners of preemptor and victim."""
         self.instances: dict[str, InstanceHistory] = {}
         """Machines of a provider, by the name of their node."""
-        self.reports: list[tuple[int, str, Event]] = []
+        self.reports: list[tuple[int, str, log_events.Event]] = []
         """Events that stories tell by their own words (:meth:`Event.lines`): when, who, which. Of requests of the user
         that were refused the first; of other requests bindings, and what a quota refused to controllers."""
         self._denials = 0
@@ -191,7 +150,7 @@ class History(StoreHistory):
         """Node and scheduler of bindings that succeeded before their write was seen, by the pod's UID."""
         self._replaced: dict[str, str] = {}
         """For pods that the store has not told of yet: UID → the pod whose place it takes."""
-        self._early: dict[str, list[tuple[int, str, ApiRequest]]] = {}
+        self._early: dict[str, list[tuple[int, str, log_events.ApiRequest]]] = {}
         """By UID, ``api.request`` of pods that the store has not told of yet."""
         self.never_created: dict[str, list[tuple[str, str]]] = {}
         """Pods of a workload that were refused: by workload, why, and whose place they would have taken."""
@@ -204,8 +163,11 @@ class History(StoreHistory):
         self.handlers = {**handlers.of(self), **self._disturbances.handlers}
         if keep_changes:
             self.handlers |= self._sessions.handlers
-        for kind, event in BY_KIND.items():
-            if event.lines is not Event.lines and event not in (RequestRefused, UserRefused):
+        for kind, event in log_events.BY_KIND.items():
+            if event.lines is not log_events.Event.lines and event not in (
+                log_events.RequestRefused,
+                log_events.UserRefused,
+            ):
                 self.handlers[kind] = self._reporting(self.handlers.get(kind))
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
@@ -215,10 +177,10 @@ class History(StoreHistory):
         self.kinds[kind] += 1
         handler = self.handlers.get(kind)
         if handler is not None:
-            handler(time_ns, actor, data if isinstance(data, Event) else typed(kind, data))
+            handler(time_ns, actor, data if isinstance(data, log_events.Event) else log_events.typed(kind, data))
 
     def _reporting(self, handler: Callable[[int, str, Any], None] | None) -> Callable[[int, str, Any], None]:
-        def report(time_ns: int, actor: str, event: Event) -> None:
+        def report(time_ns: int, actor: str, event: log_events.Event) -> None:
             self.reports.append((time_ns, actor, event))
             if handler is not None:
                 handler(time_ns, actor, event)
@@ -245,25 +207,25 @@ class History(StoreHistory):
 
     # --- the store ---------------------------------------------------------------------------------------------------
 
-    def _on_run_lost(self, time_ns: int, actor: str, event: RunLost) -> None:
+    def _on_run_lost(self, time_ns: int, actor: str, event: log_events.RunLost) -> None:
         self.lost = event.why
         self.gaps.append(f"the run was cut short: {event.why}")
 
-    def _on_log_missing(self, time_ns: int, actor: str, event: LogMissing) -> None:
+    def _on_log_missing(self, time_ns: int, actor: str, event: log_events.LogMissing) -> None:
         self.gaps.append(f"{actor}: the log is missing from event {event.known} of its process on: {event.what}")
 
-    def _on_log_cut(self, time_ns: int, actor: str, event: LogCut) -> None:
+    def _on_log_cut(self, time_ns: int, actor: str, event: log_events.LogCut) -> None:
         self.gaps.append(
             f"{actor} is cut off after {time_ns / 1e9:.6f} s: its last {event.cut_bytes} bytes are no whole event; what"
             " happened later is lost"
         )
 
-    def _on_log_late(self, time_ns: int, actor: str, event: LogLate) -> None:
+    def _on_log_late(self, time_ns: int, actor: str, event: log_events.LogLate) -> None:
         self.gaps.append(
             f"{actor}: {event.events} events came too late to stand in their place, by up to {event.by_ns / 1e9:.6f} s"
         )
 
-    def _on_attempts_counted(self, time_ns: int, actor: str, event: AttemptsCounted) -> None:
+    def _on_attempts_counted(self, time_ns: int, actor: str, event: log_events.AttemptsCounted) -> None:
         if event.doubt:
             self.doubts.append(f"{actor} {event.doubt}")
 
@@ -476,7 +438,7 @@ class History(StoreHistory):
 
     # --- who and why -------------------------------------------------------------------------------------------------
 
-    def _on_attempt(self, time_ns: int, actor: str, event: PodAttempted) -> None:
+    def _on_attempt(self, time_ns: int, actor: str, event: log_events.PodAttempted) -> None:
         self.counts["scheduling_attempts"] += 1
         history = self.pods.get(event.uid)
         by = actor.removeprefix("scheduler/")
@@ -491,27 +453,27 @@ class History(StoreHistory):
             if history is not None:
                 history.facts.append(Fact(time_ns, "unschedulable", by=by, message=event.message))
 
-    def _on_scores(self, time_ns: int, actor: str, event: PodScored) -> None:
+    def _on_scores(self, time_ns: int, actor: str, event: log_events.PodScored) -> None:
         history = self.pods.get(event.uid)
         if history is not None:
             by = actor.removeprefix("scheduler/")
             history.facts += [Fact(time_ns, "scored", node, by=by, amount=total) for node, total in event.totals]
 
-    def _on_search(self, time_ns: int, actor: str, event: VictimsSearched) -> None:
+    def _on_search(self, time_ns: int, actor: str, event: log_events.VictimsSearched) -> None:
         self.counts["search_evaluations"] += event.evaluations
         self.counts["searches_given_up"] += event.gave_up
 
-    def _on_preempting(self, time_ns: int, actor: str, event: PodPreempting) -> None:
+    def _on_preempting(self, time_ns: int, actor: str, event: log_events.PodPreempting) -> None:
         self._preempted_one(time_ns, actor, event)
 
-    def _on_victim(self, time_ns: int, actor: str, event: OfVictim) -> None:
+    def _on_victim(self, time_ns: int, actor: str, event: log_events.OfVictim) -> None:
         if event.ok:
             self._preempted_one(time_ns, actor, event)
 
-    def _preempted_one(self, time_ns: int, actor: str, event: PodPreempting | OfVictim) -> None:
+    def _preempted_one(self, time_ns: int, actor: str, event: log_events.PodPreempting | log_events.OfVictim) -> None:
         if event.uid in self._preempted:
             return  # A second preemptor that wants the same victim preempts no pod.
-        is_rejected = isinstance(event, OfVictim) and event.is_rejected
+        is_rejected = isinstance(event, log_events.OfVictim) and event.is_rejected
         if not is_rejected:  # such a victim lives on, and may be turned away again
             self._preempted.add(event.uid)
         self.counts["preemptions"] += 1
@@ -531,7 +493,7 @@ class History(StoreHistory):
             times = self._preemptions[preemptor, victim]
             self.preemption_returns.append(Return(time_ns, victim, preemptor, times))
 
-    def _on_bind(self, time_ns: int, actor: str, event: PodBound) -> None:
+    def _on_bind(self, time_ns: int, actor: str, event: log_events.PodBound) -> None:
         if not event.ok:
             self.counts["bind_errors"] += 1
             if event.reason == "Conflict":
@@ -547,10 +509,10 @@ class History(StoreHistory):
         # With a real etcd the write is seen by a watch, which may come later than the response.
         self._binders[uid] = (node, by)
 
-    def _on_running(self, time_ns: int, actor: str, event: PodRunning) -> None:
+    def _on_running(self, time_ns: int, actor: str, event: log_events.PodRunning) -> None:
         self._runs(time_ns, actor, event)
 
-    def _on_admit(self, time_ns: int, actor: str, event: AdmissionDecided) -> None:
+    def _on_admit(self, time_ns: int, actor: str, event: log_events.AdmissionDecided) -> None:
         history = self.pods.get(event.uid)
         if event.ok:
             self.counts["admissions"] += 1
@@ -563,14 +525,14 @@ class History(StoreHistory):
             fact = Fact(time_ns, "rejected", event.node, reason=event.reason, message=event.message)
             history.facts.append(fact)
 
-    def _runs(self, time_ns: int, actor: str, event: PodRunning | AdmissionDecided) -> None:
+    def _runs(self, time_ns: int, actor: str, event: log_events.PodRunning | log_events.AdmissionDecided) -> None:
         uid = event.uid
         self._taken.setdefault(event.node, {})[uid] = None
         history = self.pods.get(self._mirrored.get(uid, uid))
         if history is not None and history.ran_ns is None:
             history.ran_ns = time_ns
 
-    def _on_ended(self, time_ns: int, actor: str, event: PodTerminated | PodFinished) -> None:
+    def _on_ended(self, time_ns: int, actor: str, event: log_events.PodTerminated | log_events.PodFinished) -> None:
         """Its containers have, whatever has become of the object."""
         self._ended(time_ns, event.uid, event.node)
 
@@ -580,13 +542,13 @@ class History(StoreHistory):
         if history is not None:
             history.facts.append(Fact(time_ns, "ended", node))
 
-    def _on_stopped(self, time_ns: int, actor: str, event: ActorStopped) -> None:
+    def _on_stopped(self, time_ns: int, actor: str, event: log_events.ActorStopped) -> None:
         self._sessions.client_ended(time_ns, actor)
         who, _, node = actor.partition("/")
         if who == "kubelet":  # The machine has been removed.
             self._on_machine_ended(time_ns, node)
 
-    def _on_run_ended(self, time_ns: int, actor: str, event: RunEnded) -> None:
+    def _on_run_ended(self, time_ns: int, actor: str, event: log_events.RunEnded) -> None:
         """What follows is the shutdown, which ends no containers."""
         self.ended_ns = time_ns
         self._taken.clear()
@@ -597,7 +559,7 @@ class History(StoreHistory):
         for uid in list(self._taken.get(node, ())):
             self._ended(time_ns, uid, node)
 
-    def _on_oom_killed(self, time_ns: int, actor: str, event: OomKilled) -> None:
+    def _on_oom_killed(self, time_ns: int, actor: str, event: log_events.OomKilled) -> None:
         self.counts["oom_kills"] += 1
         history = self.pods.get(event.uid)
         if history is not None:
@@ -605,14 +567,14 @@ class History(StoreHistory):
             passed = f"it passed its limit of {quantities.shortest(limit)}" if limit else ""
             history.facts.append(Fact(time_ns, "oomKilled", event.node, reason=event.container, message=passed))
 
-    def _on_collected(self, time_ns: int, actor: str, event: GarbageCollected) -> None:
+    def _on_collected(self, time_ns: int, actor: str, event: log_events.GarbageCollected) -> None:
         self.counts["reclaims"] += 1
 
-    def _on_user_pod(self, time_ns: int, actor: str, event: UserPodCreated) -> None:
+    def _on_user_pod(self, time_ns: int, actor: str, event: log_events.UserPodCreated) -> None:
         if event.replaces:
             self._replaces(event.uid, event.replaces)
 
-    def _on_controller_pod(self, time_ns: int, actor: str, event: PodCreated) -> None:
+    def _on_controller_pod(self, time_ns: int, actor: str, event: log_events.PodCreated) -> None:
         self._replaces(event.uid, event.replaces)
 
     def _replaces(self, uid: str, replaced: str) -> None:
@@ -625,33 +587,33 @@ class History(StoreHistory):
         else:
             history.replaces = replaced
 
-    def _on_scale_up(self, time_ns: int, actor: str, event: ScaleUpRequested) -> None:
+    def _on_scale_up(self, time_ns: int, actor: str, event: log_events.ScaleUpRequested) -> None:
         if event.ok:
             self.counts["scale_ups"] += 1
             self.counts["nodes_added"] += event.size - event.size_before
 
-    def _on_descheduled(self, time_ns: int, actor: str, event: PodDescheduled) -> None:
+    def _on_descheduled(self, time_ns: int, actor: str, event: log_events.PodDescheduled) -> None:
         self.counts["descheduled"] += event.ok
 
-    def _on_job_admitted(self, time_ns: int, actor: str, event: JobAdmitted) -> None:
+    def _on_job_admitted(self, time_ns: int, actor: str, event: log_events.JobAdmitted) -> None:
         self.counts["jobs_admitted"] += 1
 
-    def _on_job_preempted(self, time_ns: int, actor: str, event: JobPreempted) -> None:
+    def _on_job_preempted(self, time_ns: int, actor: str, event: log_events.JobPreempted) -> None:
         self.counts["jobs_preempted"] += 1
 
-    def _on_scaled_down(self, time_ns: int, actor: str, event: ScaleDownEnded) -> None:
+    def _on_scaled_down(self, time_ns: int, actor: str, event: log_events.ScaleDownEnded) -> None:
         self.counts["nodes_removed"] += event.ok
 
-    def _on_instance(self, time_ns: int, actor: str, event: InstanceChanged) -> None:
+    def _on_instance(self, time_ns: int, actor: str, event: log_events.InstanceChanged) -> None:
         if event.what == "running":
             self.instances[event.node] = InstanceHistory(event.group, event.price, time_ns)
         elif event.what == "gone" and event.node in self.instances:
             self.instances[event.node].gone_ns = time_ns
 
-    def _on_machine_off(self, time_ns: int, actor: str, event: MachineOff) -> None:
+    def _on_machine_off(self, time_ns: int, actor: str, event: log_events.MachineOff) -> None:
         self._on_machine_ended(time_ns, event.node)
 
-    def _pod_goes(self, actor: str, event: ApiRequest) -> None:
+    def _pod_goes(self, actor: str, event: log_events.ApiRequest) -> None:
         revision, is_first = event.rev, event.rev not in self._deletions
         if is_first:
             self._deletions[revision] = actor
@@ -665,7 +627,7 @@ class History(StoreHistory):
         """The longest that any request or event of a watch has taken."""
         return self._sessions.lag_ns
 
-    def _on_acked(self, time_ns: int, actor: str, event: WritesAcknowledged) -> None:
+    def _on_acked(self, time_ns: int, actor: str, event: log_events.WritesAcknowledged) -> None:
         if self._keep_changes:
             sent_ns, server, recoveries = event.sent, event.server, len(self.replayed_revisions)
             for took_ns, revision, key, uid, digest in event.acks:
@@ -679,7 +641,7 @@ class History(StoreHistory):
                 if key.startswith("/registry/poddisruptionbudgets/"):
                     self.budget_writes[revision] = actor, time_ns - took_ns
 
-    def _on_request(self, time_ns: int, actor: str, event: ApiRequest) -> None:
+    def _on_request(self, time_ns: int, actor: str, event: log_events.ApiRequest) -> None:
         if event.verb in ("evict", "delete") and event.resource == "pods":
             self._pod_goes(actor, event)
         history = self.pods.get(event.uid)
@@ -698,7 +660,7 @@ class History(StoreHistory):
                     fact.by = fact.by or event.by.removeprefix("scheduler/")
                     break
 
-    def _on_user_refused(self, time_ns: int, actor: str, event: UserRefused) -> None:
+    def _on_user_refused(self, time_ns: int, actor: str, event: log_events.UserRefused) -> None:
         if "workload" in event:
             why = f"{event.reason}: {event.message}"
             self.never_created.setdefault(event.workload, []).append((why, event.replaces))
@@ -706,17 +668,17 @@ class History(StoreHistory):
             self._denials += 1
             self.reports.append((time_ns, actor, event))
 
-    def _on_drain(self, time_ns: int, actor: str, event: DrainStepped) -> None:
+    def _on_drain(self, time_ns: int, actor: str, event: log_events.DrainStepped) -> None:
         what = _DRAINS.get(event.step)
         node = self.nodes.get(event.node)
         if what is not None and node is not None:
             node.facts.append(Fact(time_ns, what, event.node, reason=event.pod, message=event.why))
 
-    def _on_throttled(self, time_ns: int, actor: str, event: RequestThrottled) -> None:
+    def _on_throttled(self, time_ns: int, actor: str, event: log_events.RequestThrottled) -> None:
         self.counts["requests_throttled"] += 1
         self.throttled_ns.append(time_ns)
 
-    def _on_refused(self, time_ns: int, actor: str, event: RequestRefused) -> None:
+    def _on_refused(self, time_ns: int, actor: str, event: log_events.RequestRefused) -> None:
         self.counts["requests_refused"] += 1
         self.refused[f"{event.verb} {event.resource}: {event.reason}"] += 1
         key = event.verb, event.resource, event.namespace, event.name, event.reason
@@ -735,7 +697,7 @@ class History(StoreHistory):
         if event.reason == "Forbidden" and event.by != "user" and _OF_QUOTAS in event.message:
             self.reports.append((time_ns, actor, event))
 
-    def _on_fault(self, time_ns: int, actor: str, event: FaultBegun) -> None:
+    def _on_fault(self, time_ns: int, actor: str, event: log_events.FaultBegun) -> None:
         self.counts["faults"] += 1
         fault = Fault(event.id, event.what, time_ns, event)
         # A crash strikes at once, unless it waits for a step.
@@ -743,13 +705,13 @@ class History(StoreHistory):
             fault.hits = {(who, ""): time_ns for who in (*event.actors, *event.nodes)}
         self.faults.append(fault)
 
-    def _on_hit(self, time_ns: int, actor: str, event: FaultHit) -> None:
+    def _on_hit(self, time_ns: int, actor: str, event: log_events.FaultHit) -> None:
         for fault in reversed(self.faults):
             if fault.id == event.id:
                 fault.hits.setdefault((event.actor, event.peer), time_ns)
                 break
 
-    def _on_fault_ended(self, time_ns: int, actor: str, event: FaultEnded) -> None:
+    def _on_fault_ended(self, time_ns: int, actor: str, event: log_events.FaultEnded) -> None:
         for fault in reversed(self.faults):
             if fault.id == event.id and fault.end_ns is None:
                 fault.end_ns = time_ns

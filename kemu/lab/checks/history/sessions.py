@@ -10,17 +10,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kemu.lab.checks.history.facts import WatchSession
-from kemu.runtime.runlog.events import (
-    ActorCrashed,
-    ActorFailed,
-    ActorStarted,
-    GetAnswered,
-    ListAnswered,
-    WatchClosed,
-    WatchDelivered,
-    WatchListed,
-    handlers,
-)
+from kemu.runtime.runlog import events
+from kemu.runtime.runlog.events import handlers
 
 
 class Acknowledgement(NamedTuple):
@@ -57,7 +48,7 @@ class Sessions:
         """By client and id."""
         self.handlers = handlers.of(self)
 
-    def _on_listed(self, time_ns: int, actor: str, event: WatchListed) -> None:
+    def _on_listed(self, time_ns: int, actor: str, event: events.WatchListed) -> None:
         session = WatchSession(
             actor, event.watch, event.resource, event.namespace, event.label_selector, event.field_selector,
             event.rev, time_ns, event.objects, event.digest,
@@ -66,7 +57,7 @@ class Sessions:
         self.by_client.setdefault(actor, []).append(session)
         self._open.setdefault(actor, {})[session.watch] = session
 
-    def _on_events(self, time_ns: int, actor: str, event: WatchDelivered) -> None:
+    def _on_events(self, time_ns: int, actor: str, event: events.WatchDelivered) -> None:
         revisions, types, digests = event.revs, event.types, event.digests
         if types[0] != "B":  # A bookmark tells of a revision that no watcher had to hear of.
             written_ns = self._written_ns.get(revisions[0])
@@ -93,16 +84,18 @@ class Sessions:
         session.types.extend(types)
         session.digests.extend(digests)
 
-    def _on_answered(self, time_ns: int, actor: str, event: GetAnswered | ListAnswered) -> None:
+    def _on_answered(self, time_ns: int, actor: str, event: events.GetAnswered | events.ListAnswered) -> None:
         if event.took > self.lag_ns:
             self.lag_ns = event.took
 
-    def _on_closed(self, time_ns: int, actor: str, event: WatchClosed) -> None:
+    def _on_closed(self, time_ns: int, actor: str, event: events.WatchClosed) -> None:
         session = self._open.get(actor, {}).pop(event.watch, None)
         if session is not None:
             session.ended_ns, session.reason = time_ns, event.reason
 
-    def _on_client_ended(self, time_ns: int, actor: str, event: ActorStarted | ActorCrashed | ActorFailed) -> None:
+    def _on_client_ended(
+        self, time_ns: int, actor: str, event: events.ActorStarted | events.ActorCrashed | events.ActorFailed
+    ) -> None:
         self.client_ended(time_ns, actor)
 
     def client_ended(self, time_ns: int, actor: str) -> None:

@@ -10,21 +10,11 @@ from kemu.lab.checks.attention import Attention, Punctual
 from kemu.lab.checks.history import DEFINITION, MIRROR, POD_PREFIX, History
 from kemu.lab.checks.nodes.occupancies import KUBELET
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.events import (
-    ActorCrashed,
-    ActorStarted,
-    ActorStopped,
-    Event,
-    MachineOff,
-    PodTerminated,
-    PodTerminating,
-    WatchDelivered,
-    WatchListed,
-)
+from kemu.runtime.runlog import events
 
 _Events = (
-    WatchListed | WatchDelivered | PodTerminating | PodTerminated | MachineOff | ActorCrashed
-    | ActorStopped | ActorStarted
+    events.WatchListed | events.WatchDelivered | events.PodTerminating | events.PodTerminated | events.MachineOff
+    | events.ActorCrashed | events.ActorStopped | events.ActorStarted
 )  # fmt: skip
 
 _LEAST_S = 2.0
@@ -57,8 +47,8 @@ class ContainersEndInTime(Punctual):
     a shorter one hastens the end, from when the kubelet hears of it (``killContainer``).
     """
 
-    actors: ClassVar[Mapping[type[Event], str]] = {WatchListed: KUBELET, WatchDelivered: KUBELET}
-    watches: ClassVar[Mapping[type[Event], str]] = {WatchListed: "pods", WatchDelivered: "pods"}
+    actors: ClassVar[Mapping[type[events.Event], str]] = {events.WatchListed: KUBELET, events.WatchDelivered: KUBELET}
+    watches: ClassVar[Mapping[type[events.Event], str]] = {events.WatchListed: "pods", events.WatchDelivered: "pods"}
     id: ClassVar[str] = "containers-end-in-time"
     nothing: ClassVar[str] = "no container was stopped"
     unit: ClassVar[str] = "pod"
@@ -77,18 +67,18 @@ class ContainersEndInTime(Punctual):
         """The same by node: a thousand of them may hear while others end."""
 
     def saw(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, (WatchListed, WatchDelivered)):
-            seen = event.rev if isinstance(event, WatchListed) else event.revs[-1]
+        if isinstance(event, (events.WatchListed, events.WatchDelivered)):
+            seen = event.rev if isinstance(event, events.WatchListed) else event.revs[-1]
             self._heard(time_ns, actor.removeprefix(KUBELET), seen)
-        elif isinstance(event, PodTerminating):
+        elif isinstance(event, events.PodTerminating):
             self._begins(time_ns, event)
-        elif isinstance(event, PodTerminated):
+        elif isinstance(event, events.PodTerminated):
             ending = self._endings.pop(event.uid, None)
             if ending is not None:
                 del self._on[ending.node][event.uid]
                 self._overdue.end(event.uid, time_ns)
-        elif isinstance(event, MachineOff) or actor.startswith(KUBELET):
-            self._begins_anew(event.node if isinstance(event, MachineOff) else actor.removeprefix(KUBELET))
+        elif isinstance(event, events.MachineOff) or actor.startswith(KUBELET):
+            self._begins_anew(event.node if isinstance(event, events.MachineOff) else actor.removeprefix(KUBELET))
 
     def pod_changes(self) -> int | None:
         return None if self._ended else DEFINITION
@@ -115,7 +105,7 @@ class ContainersEndInTime(Punctual):
         return asked[-1] if asked else max(pod.own_s, *pod.asked.values(), 0)
 
     def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
-        if kind in (WatchListed.KIND, WatchDelivered.KIND) and not self._is_any:
+        if kind in (events.WatchListed.KIND, events.WatchDelivered.KIND) and not self._is_any:
             return None  # What kubelets have heard matters only where something ends.
         return super().taker(kind)
 
@@ -132,7 +122,7 @@ class ContainersEndInTime(Punctual):
                 self._seen[actor.removeprefix(KUBELET)] = max(0, latest.since, *latest.revisions[-1:], *bookmarks)
         self.ask_again()
 
-    def _begins(self, time_ns: int, event: PodTerminating | PodTerminated) -> None:
+    def _begins(self, time_ns: int, event: events.PodTerminating | events.PodTerminated) -> None:
         if not self._is_any:
             self._listen()
         uid, node = event.uid, event.node

@@ -7,17 +7,10 @@ from typing import ClassVar
 from kemu.lab.checks.history import MIRROR, POD_PREFIX, STATUS, History
 from kemu.lab.checks.results import Check, Result, seconds, several
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.events import (
-    ActorStopped,
-    ApiRequest,
-    MachineOff,
-    PodFinished,
-    PodRunning,
-    PodTerminated,
-)
+from kemu.runtime.runlog import events
 from kemu.runtime.words import counted
 
-_Events = PodTerminated | PodFinished | ActorStopped | MachineOff
+_Events = events.PodTerminated | events.PodFinished | events.ActorStopped | events.MachineOff
 
 
 class NoNameRunsTwice(Check):
@@ -54,9 +47,9 @@ class NoNameRunsTwice(Check):
         """The UID of the pod that ran first, and what is wrong."""
 
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, MachineOff):
+        if isinstance(event, events.MachineOff):
             self._machine_is_off(event.node)
-        elif isinstance(event, ActorStopped):
+        elif isinstance(event, events.ActorStopped):
             who, _, node = actor.partition("/")
             if who == "kubelet":
                 self._node_is_gone(node)
@@ -85,11 +78,11 @@ class NoNameRunsTwice(Check):
         if pod.status.phase == "Running":
             self._begin(time_ns, name, uid, node)
 
-    def _on_running(self, time_ns: int, actor: str, event: PodRunning) -> None:
+    def _on_running(self, time_ns: int, actor: str, event: events.PodRunning) -> None:
         self._ended.discard(event.uid)
         self._begin(time_ns, event.pod, event.uid, event.node)
 
-    def _on_request(self, time_ns: int, actor: str, event: ApiRequest) -> None:
+    def _on_request(self, time_ns: int, actor: str, event: events.ApiRequest) -> None:
         """Find out who removed the object, and whether that actor may."""
         found = self._removed.pop(event.rev, None)
         if found is not None and event.verb == "delete" and event.by.startswith(("user", "controller/pod-gc")):

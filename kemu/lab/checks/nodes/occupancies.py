@@ -14,23 +14,11 @@ from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import MIRROR, NODE_PREFIX, POD_PREFIX, STATUS, History, parsed
 from kemu.lab.checks.results import Fold, seconds
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.events import (
-    ActorStarted,
-    ActorStopped,
-    AdmissionDecided,
-    Event,
-    MachineOff,
-    PodFinished,
-    PodRunning,
-    PodTerminated,
-    Transaction,
-    WatchDelivered,
-    WatchListed,
-)
+from kemu.runtime.runlog import events
 
 _Events = (
-    Transaction | PodTerminated | PodFinished | ActorStarted | ActorStopped
-    | MachineOff | WatchListed | WatchDelivered
+    events.Transaction | events.PodTerminated | events.PodFinished | events.ActorStarted | events.ActorStopped
+    | events.MachineOff | events.WatchListed | events.WatchDelivered
 )  # fmt: skip
 
 KUBELET = "kubelet/"
@@ -65,8 +53,8 @@ class _Pod:
 class Occupancy(Fold):
     """Which pods run where and what they take there, and the admissions and rejections that do not fit that."""
 
-    actors: ClassVar[Mapping[type[Event], str]] = {WatchListed: KUBELET, WatchDelivered: KUBELET}
-    watches: ClassVar[Mapping[type[Event], str]] = {WatchDelivered: "nodes"}
+    actors: ClassVar[Mapping[type[events.Event], str]] = {events.WatchListed: KUBELET, events.WatchDelivered: KUBELET}
+    watches: ClassVar[Mapping[type[events.Event], str]] = {events.WatchDelivered: "nodes"}
     keys: ClassVar[tuple[str, ...]] = (NODE_PREFIX,)
 
     def __init__(self, history: History) -> None:
@@ -106,31 +94,31 @@ class Occupancy(Fold):
         """Pods for which a resource was too short, in the kubelet's words."""
 
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, (WatchDelivered, WatchListed)):
+        if isinstance(event, (events.WatchDelivered, events.WatchListed)):
             if actor.startswith(KUBELET):
                 self._kubelet_heard(actor.removeprefix(KUBELET), event)
-        elif isinstance(event, Transaction):
+        elif isinstance(event, events.Transaction):
             for op, key, value, _create, _version in event.changes:
                 if key.startswith(NODE_PREFIX) and op == 0:
                     self._node_changed(event.rev, value)
-        elif isinstance(event, (ActorStarted, ActorStopped)):
+        elif isinstance(event, (events.ActorStarted, events.ActorStopped)):
             if actor.startswith(KUBELET):
                 node = actor.removeprefix(KUBELET)
-                if isinstance(event, ActorStarted):
+                if isinstance(event, events.ActorStarted):
                     self._kubelets.add(node)
                     self._off.discard(node)
                     self._kubelet_starts_anew(node)
                 else:
                     self._machine_is_off(node)
-        elif isinstance(event, MachineOff):
+        elif isinstance(event, events.MachineOff):
             self._machine_is_off(event.node)
         else:
             self._unseen.get(event.node, {}).pop(event.uid, None)
             self._end(event.uid)
 
-    def _on_words(self, time_ns: int, actor: str, event: AdmissionDecided | PodRunning) -> None:
+    def _on_words(self, time_ns: int, actor: str, event: events.AdmissionDecided | events.PodRunning) -> None:
         self._kubelets.add(event.node)
-        if isinstance(event, PodRunning) or event.ok:
+        if isinstance(event, events.PodRunning) or event.ok:
             if event.uid not in self._running:
                 self._begin(time_ns, event.uid, event.node)
         else:
@@ -155,16 +143,16 @@ class Occupancy(Fold):
                 views.clear()
             views.append((revision, allocatable))
 
-    def _kubelet_heard(self, node: str, event: WatchListed | WatchDelivered) -> None:
+    def _kubelet_heard(self, node: str, event: events.WatchListed | events.WatchDelivered) -> None:
         resource = event.watch.partition("#")[0]
-        if resource == "pods" and isinstance(event, WatchListed):
+        if resource == "pods" and isinstance(event, events.WatchListed):
             self._kubelet_starts_anew(node)
             self._taken_again[node] = {
                 uid: None for uid in self._again.get(node, ()) if uid not in self._running and self._is_adopted(uid)
             }
         elif resource == "nodes":
             self._sees.add(node)
-            seen = event.rev if isinstance(event, WatchListed) else event.revs[-1]
+            seen = event.rev if isinstance(event, events.WatchListed) else event.revs[-1]
             views = self._views.get(node, [])
             while len(views) > 1 and views[1][0] <= seen:
                 del views[0]

@@ -10,24 +10,16 @@ from kemu.lab.checks.history import DEFINITION, MIRROR, POD_PREFIX, History, par
 from kemu.lab.checks.nodes.occupancies import KUBELET
 from kemu.lab.checks.results import Check, Result, seconds
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.events import (
-    ActorStarted,
-    AdmissionDecided,
-    ContainerStarted,
-    Event,
-    PodPreempting,
-    PodRunning,
-    PodTerminating,
-    WatchDelivered,
-    WatchListed,
-)
+from kemu.runtime.runlog import events
 from kemu.runtime.words import counted
 
 _Events = (
-    AdmissionDecided | PodRunning | ContainerStarted | PodPreempting
-    | PodTerminating | ActorStarted
+    events.AdmissionDecided | events.PodRunning | events.ContainerStarted | events.PodPreempting
+    | events.PodTerminating | events.ActorStarted
 )  # fmt: skip
-_Events2 = AdmissionDecided | PodRunning | ContainerStarted | PodPreempting | PodTerminating
+_Events2 = (
+    events.AdmissionDecided | events.PodRunning | events.ContainerStarted | events.PodPreempting | events.PodTerminating
+)
 
 _START_NS = 1_000_000_000
 """A start that is under way when the kubelet hears that the pod is gone may still succeed for so long. It may take as
@@ -78,8 +70,8 @@ class GonePodsStartNothing(Check):
     """
 
     id: ClassVar[str] = "gone-pods-start-nothing"
-    actors: ClassVar[Mapping[type[Event], str]] = {WatchListed: KUBELET, WatchDelivered: KUBELET}
-    watches: ClassVar[Mapping[type[Event], str]] = {WatchListed: "pods", WatchDelivered: "pods"}
+    actors: ClassVar[Mapping[type[events.Event], str]] = {events.WatchListed: KUBELET, events.WatchDelivered: KUBELET}
+    watches: ClassVar[Mapping[type[events.Event], str]] = {events.WatchListed: "pods", events.WatchDelivered: "pods"}
 
     def __init__(self) -> None:
         self._uids: dict[str, tuple[str, str]] = {}
@@ -92,27 +84,29 @@ class GonePodsStartNothing(Check):
         self._findings: list[str] = []
 
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, ActorStarted):
+        if isinstance(event, events.ActorStarted):
             # A process that is new has heard of nothing.
             known = self._nodes.pop(actor.removeprefix(KUBELET), None)
             if known is not None:
                 self._node(actor.removeprefix(KUBELET)).unheard = known.unheard
-        elif isinstance(event, PodPreempting):
+        elif isinstance(event, events.PodPreempting):
             self._node(event.node).preempts_for = event.by_uid
-        elif isinstance(event, PodTerminating):
+        elif isinstance(event, events.PodTerminating):
             # It knows already, whatever news waits.
             node = self._node(event.node)
             node.stopping[event.uid] = None
             if event.uid in node.heard:
                 node.heard[event.uid] = node.heard[event.uid][0], ()
 
-    def _on_start(self, time_ns: int, actor: str, event: AdmissionDecided | PodRunning | ContainerStarted) -> None:
+    def _on_start(
+        self, time_ns: int, actor: str, event: events.AdmissionDecided | events.PodRunning | events.ContainerStarted
+    ) -> None:
         node = self._nodes.get(event.node) or self._node(event.node)
-        if not isinstance(event, AdmissionDecided) or event.ok:
+        if not isinstance(event, events.AdmissionDecided) or event.ok:
             self._judged += 1
             if event.uid in node.heard:
                 self._begins(time_ns, event, node)
-        if isinstance(event, AdmissionDecided):
+        if isinstance(event, events.AdmissionDecided):
             self._decided(time_ns, event, node)
 
     def _node(self, name: str) -> _Node:
@@ -121,10 +115,10 @@ class GonePodsStartNothing(Check):
             node = self._nodes[name] = _Node()
         return node
 
-    def _on_news(self, time_ns: int, actor: str, event: WatchListed | WatchDelivered) -> None:
+    def _on_news(self, time_ns: int, actor: str, event: events.WatchListed | events.WatchDelivered) -> None:
         name = actor.removeprefix(KUBELET)
         node = self._nodes.get(name) or self._node(name)
-        revisions = [event.rev] if isinstance(event, WatchListed) else event.revs
+        revisions = [event.rev] if isinstance(event, events.WatchListed) else event.revs
         node.delivered.extend([time_ns] * len(revisions))
         seen = revisions[-1]
         if not node.unheard:
@@ -133,7 +127,7 @@ class GonePodsStartNothing(Check):
             del node.unheard[uid]
             node.heard[uid] = time_ns, () if uid in node.stopping else tuple(node.delivered)
 
-    def _decided(self, time_ns: int, event: AdmissionDecided | PodRunning, node: _Node) -> None:
+    def _decided(self, time_ns: int, event: events.AdmissionDecided | events.PodRunning, node: _Node) -> None:
         """The kubelet has acted on the news of this pod, and on what came before it."""
         has_preempted = event.uid == node.preempts_for
         self._took_ns.append(0 if has_preempted else max(0, time_ns - max(event.start, node.decided_ns)))
@@ -160,12 +154,12 @@ class GonePodsStartNothing(Check):
 
     def _begins(self, time_ns: int, event: _Events2, node: _Node) -> None:
         heard_ns, before = node.heard[event.uid]
-        does = "admits" if isinstance(event, AdmissionDecided) else "starts containers of"
+        does = "admits" if isinstance(event, events.AdmissionDecided) else "starts containers of"
         text = (
             f"{seconds(time_ns)}: {event.node} {does} {event.pod}, of which it heard at {seconds(heard_ns)} that "
             "it is gone"
         )
-        if isinstance(event, AdmissionDecided) and node.acted_ns > heard_ns:
+        if isinstance(event, events.AdmissionDecided) and node.acted_ns > heard_ns:
             self._findings.append(text)
         else:
             self._late.append(_Late(len(self._took_ns), time_ns, heard_ns, before, text))

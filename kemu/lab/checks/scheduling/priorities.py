@@ -12,18 +12,10 @@ from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.limits import DEFAULT, Limits
 from kemu.lab.checks.results import Check, Result, seconds, several
-from kemu.runtime.runlog.events import (
-    OfVictim,
-    PodAttempted,
-    PodBound,
-    PodNominated,
-    PodPreempting,
-    PodQueued,
-    PreemptionPlanned,
-)
+from kemu.runtime.runlog import events
 from kemu.runtime.words import counted
 
-_Events = PodQueued | PodAttempted | PreemptionPlanned | PodNominated | PodBound
+_Events = events.PodQueued | events.PodAttempted | events.PreemptionPlanned | events.PodNominated | events.PodBound
 
 SYSTEM_CRITICAL = 2_000_000_000
 """A pod of this priority or a higher one is critical (``SystemCriticalPriority`` in pkg/apis/scheduling)."""
@@ -41,20 +33,20 @@ class PreemptorsOutrankVictims(Check):
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._by_qos = limits.rank_by_qos
-        self._preemptions: list[tuple[int, str, PodPreempting | OfVictim]] = []
+        self._preemptions: list[tuple[int, str, events.PodPreempting | events.OfVictim]] = []
 
     @classmethod
     def within(cls, limits: Limits) -> Self:
         return cls(limits)
 
-    def on_event(self, time_ns: int, actor: str, event: PodPreempting | OfVictim) -> None:
+    def on_event(self, time_ns: int, actor: str, event: events.PodPreempting | events.OfVictim) -> None:
         self._preemptions.append((time_ns, actor, event))
 
     def result(self, history: History) -> Result:
         findings: list[str] = []
         judged = exempt = 0
         for time_ns, actor, event in self._preemptions:
-            by_kubelet = isinstance(event, PodPreempting)
+            by_kubelet = isinstance(event, events.PodPreempting)
             victim, preemptor = history.pods.get(event.uid), history.known(event.by_uid)
             if not by_kubelet and preemptor is not None and preemptor.scheduler_name in self._by_qos:
                 exempt += 1
@@ -131,15 +123,15 @@ class NoPriorityInversion(Check):
         return not limits.own_queues
 
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
-        if isinstance(event, PodAttempted):
+        if isinstance(event, events.PodAttempted):
             rest = event.node if event.result == "scheduled" else ""
             if _ends_nomination(event):
                 self._ending.add((actor, event.start, event.uid))
-        elif isinstance(event, PodQueued):
+        elif isinstance(event, events.PodQueued):
             rest = event.queue
-        elif isinstance(event, PreemptionPlanned):
+        elif isinstance(event, events.PreemptionPlanned):
             rest = event.node
-        elif isinstance(event, PodNominated):
+        elif isinstance(event, events.PodNominated):
             rest = event.node if event.why != "binding" else ""
         elif event.ok:
             return
@@ -151,7 +143,7 @@ class NoPriorityInversion(Check):
         schedulers: dict[str, _Scheduler] = {}
         for kind, actor, uid, _, start_ns, _ in self._events:
             scheduler = schedulers.setdefault(actor, _Scheduler(start_ns))
-            if kind == PodAttempted.KIND:
+            if kind == events.PodAttempted.KIND:
                 scheduler.tries.setdefault(uid, []).append(start_ns)
         findings: list[str] = []
         left: set[str] = set()
@@ -161,7 +153,7 @@ class NoPriorityInversion(Check):
             pod, scheduler = history.pods.get(uid), schedulers[actor]
             if pod is None:
                 continue
-            if kind == PodAttempted.KIND:
+            if kind == events.PodAttempted.KIND:
                 if (actor, start_ns, uid) in self._ending:
                     _drop_nominations(scheduler, uid)
                 if rest:
@@ -169,15 +161,15 @@ class NoPriorityInversion(Check):
                     placement = _Placement(start_ns, time_ns, pod, rest)
                     findings += _took_kept_room(actor, scheduler, placement, history, capacities)
                     _note(scheduler, placement)
-            elif kind == PodQueued.KIND:
+            elif kind == events.PodQueued.KIND:
                 left.add(uid)
                 lower = _lowest_since(scheduler, start_ns)
                 if rest == "active" and lower is not None and lower.pod.priority < pod.priority:
                     findings.append(_passed_over(actor, pod, lower, f"from {seconds(start_ns)} to {seconds(time_ns)}"))
-            elif kind == PreemptionPlanned.KIND:
+            elif kind == events.PreemptionPlanned.KIND:
                 if rest in scheduler.dropped.get(uid, {}):
                     scheduler.nominated.setdefault(rest, {})[uid] = scheduler.dropped[uid][rest]
-            elif kind == PodNominated.KIND:
+            elif kind == events.PodNominated.KIND:
                 if rest:
                     scheduler.nominated.setdefault(rest, {})[uid] = time_ns
             else:

@@ -15,30 +15,8 @@ from kemu.lab.checks.limits import DEFAULT, MAX_WATCH_DELAY_NS, SECOND_NS, Limit
 from kemu.lab.checks.results import Check, Fold, Result, seconds
 from kemu.lab.checks.scheduling import rooms
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.events import (
-    ActorCrashed,
-    ActorStarted,
-    ActorStopped,
-    ConnectionLost,
-    Event,
-    ExtenderAsked,
-    FaultBegun,
-    FaultEnded,
-    LeaseAcquired,
-    LeaseLost,
-    LeaseReleased,
-    PodAttempted,
-    PodBound,
-    PreemptionPlanned,
-    RunEnded,
-    StatusLost,
-    Transaction,
-    VictimDeleted,
-    WatchDelivered,
-    WatchListed,
-    WritesAcknowledged,
-    handlers,
-)
+from kemu.runtime.runlog import events
+from kemu.runtime.runlog.events import handlers
 from kemu.runtime.words import counted
 
 SCHEDULER = "scheduler/"
@@ -155,10 +133,10 @@ class PodsThatFitAreTried(Check):
 
     id: ClassVar[str] = "pods-that-fit-are-tried"
     folds: ClassVar[tuple[type[Fold], ...]] = (Fold,)
-    actors: ClassVar[Mapping[type[Event], str]] = {
-        WatchListed: SCHEDULER,
-        WatchDelivered: SCHEDULER,
-        WritesAcknowledged: SCHEDULER,
+    actors: ClassVar[Mapping[type[events.Event], str]] = {
+        events.WatchListed: SCHEDULER,
+        events.WatchDelivered: SCHEDULER,
+        events.WritesAcknowledged: SCHEDULER,
     }
     keys: ClassVar[tuple[str, ...]] = (NODE_PREFIX,)
 
@@ -195,30 +173,36 @@ class PodsThatFitAreTried(Check):
     def taker(self, kind: str) -> Callable[[int, str, Any], None] | None:
         return None if self._ended else self._handlers[kind]
 
-    def _on_run_ended(self, time_ns: int, actor: str, event: RunEnded) -> None:
+    def _on_run_ended(self, time_ns: int, actor: str, event: events.RunEnded) -> None:
         self._end(event)
 
-    def _on_extender(self, time_ns: int, actor: str, event: ExtenderAsked) -> None:
+    def _on_extender(self, time_ns: int, actor: str, event: events.ExtenderAsked) -> None:
         self._extended[actor] = None
 
-    def _on_outage(self, time_ns: int, actor: str, event: FaultBegun | FaultEnded | ConnectionLost) -> None:
+    def _on_outage(
+        self, time_ns: int, actor: str, event: events.FaultBegun | events.FaultEnded | events.ConnectionLost
+    ) -> None:
         self._outages.on_event(time_ns, actor, event)
 
-    def _on_life(self, time_ns: int, actor: str, event: ActorStarted | ActorStopped | ActorCrashed) -> None:
+    def _on_life(
+        self, time_ns: int, actor: str, event: events.ActorStarted | events.ActorStopped | events.ActorCrashed
+    ) -> None:
         self._outages.on_event(time_ns, actor, event)
         self._begins_anew(time_ns, actor, event)
 
-    def _on_election(self, time_ns: int, actor: str, event: LeaseAcquired | LeaseLost | LeaseReleased) -> None:
+    def _on_election(
+        self, time_ns: int, actor: str, event: events.LeaseAcquired | events.LeaseLost | events.LeaseReleased
+    ) -> None:
         self._begins_anew(time_ns, actor, event)
 
-    def _begins_anew(self, time_ns: int, actor: str, event: Event) -> None:
+    def _begins_anew(self, time_ns: int, actor: str, event: events.Event) -> None:
         """A scheduler, which has forgotten what it placed."""
         if not actor.startswith(SCHEDULER):
             return
         known = self._schedulers.get(actor)
-        is_election = not isinstance(event, (ActorStarted, ActorStopped, ActorCrashed))
+        is_election = not isinstance(event, (events.ActorStarted, events.ActorStopped, events.ActorCrashed))
         elects = is_election or (known is not None and known.elects)
-        leads = isinstance(event, LeaseAcquired) or (isinstance(event, ActorStarted) and not elects)
+        leads = isinstance(event, events.LeaseAcquired) or (isinstance(event, events.ActorStarted) and not elects)
         anew = self._schedulers[actor] = _Scheduler(time_ns if leads else None, elects)
         if known is not None:
             anew.names = known.names
@@ -247,7 +231,7 @@ class PodsThatFitAreTried(Check):
 
     # --- what the store tells -----------------------------------------------------------------------------------------
 
-    def _on_txn(self, time_ns: int, actor: str, event: Transaction) -> None:
+    def _on_txn(self, time_ns: int, actor: str, event: events.Transaction) -> None:
         revision = event.rev
         for op, key, value, _create, _version in event.changes:
             if key.startswith(NODE_PREFIX):
@@ -314,13 +298,13 @@ class PodsThatFitAreTried(Check):
 
     # --- what schedulers do -------------------------------------------------------------------------------------------
 
-    def _on_preemption(self, time_ns: int, actor: str, event: PreemptionPlanned) -> None:
+    def _on_preemption(self, time_ns: int, actor: str, event: events.PreemptionPlanned) -> None:
         victims = {uid: None for _key, uid, *_ in event.victims}
         if victims:
             scheduler = self._schedulers.setdefault(actor, _Scheduler(time_ns))
             scheduler.preempts[event.uid] = _Preemption(dict(victims), victims)
 
-    def _on_victim(self, time_ns: int, actor: str, event: VictimDeleted) -> None:
+    def _on_victim(self, time_ns: int, actor: str, event: events.VictimDeleted) -> None:
         scheduler = self._schedulers.get(actor)
         preemption = scheduler.preempts.get(event.by_uid) if scheduler is not None else None
         if preemption is not None:
@@ -347,19 +331,19 @@ class PodsThatFitAreTried(Check):
             preemption.over_ns = max(preemption.over_ns, seen_ns)
         return preemption.over_ns
 
-    def _on_news(self, time_ns: int, actor: str, event: WatchListed | WatchDelivered) -> None:
+    def _on_news(self, time_ns: int, actor: str, event: events.WatchListed | events.WatchDelivered) -> None:
         scheduler = self._schedulers.get(actor)
         if scheduler is None:
             scheduler = self._schedulers[actor] = _Scheduler(time_ns)
-        revision = event.rev if isinstance(event, WatchListed) else event.revs[-1]
+        revision = event.rev if isinstance(event, events.WatchListed) else event.revs[-1]
         seen = scheduler.seen.get(event.watch.partition("#")[0])
         if seen is not None and (not seen[0] or revision > seen[0][-1]):
             seen[0].append(revision)
             seen[1].append(time_ns)
-        if isinstance(event, WatchListed) and not scheduler.starts and scheduler.since_ns is not None:
+        if isinstance(event, events.WatchListed) and not scheduler.starts and scheduler.since_ns is not None:
             scheduler.since_ns = time_ns  # It begins when all of its caches are filled.
 
-    def _on_attempt(self, time_ns: int, actor: str, event: PodAttempted) -> None:
+    def _on_attempt(self, time_ns: int, actor: str, event: events.PodAttempted) -> None:
         uid, start_ns = event.uid, event.start
         scheduler = self._schedulers.get(actor)
         if scheduler is None:
@@ -396,7 +380,7 @@ class PodsThatFitAreTried(Check):
             seen = scheduler.had_seen("pods", start_ns), scheduler.had_seen("nodes", start_ns)
             self._wait(time_ns, uid, pod, seen)
 
-    def _on_acked(self, time_ns: int, actor: str, event: WritesAcknowledged) -> None:
+    def _on_acked(self, time_ns: int, actor: str, event: events.WritesAcknowledged) -> None:
         """The status of a pod that was tried in vain, which the scheduler writes before it tries the next one
         (``handleSchedulingFailure``)."""
         scheduler = self._schedulers.get(actor)
@@ -407,7 +391,7 @@ class PodsThatFitAreTried(Check):
                 self._written(time_ns, scheduler)
                 return
 
-    def _on_status_lost(self, time_ns: int, actor: str, event: StatusLost) -> None:
+    def _on_status_lost(self, time_ns: int, actor: str, event: events.StatusLost) -> None:
         scheduler = self._schedulers.get(actor)
         if scheduler is not None and scheduler.writes == POD_PREFIX + event.pod:
             self._written(time_ns, scheduler)
@@ -420,7 +404,7 @@ class PodsThatFitAreTried(Check):
     def _wait(self, time_ns: int, uid: str, pod: _Pod, seen: tuple[int, int]) -> None:
         self._rooms.wait(time_ns, uid, pod.value, pod.wanted, seen)
 
-    def _on_bind(self, time_ns: int, actor: str, event: PodBound) -> None:
+    def _on_bind(self, time_ns: int, actor: str, event: events.PodBound) -> None:
         scheduler = self._schedulers.get(actor)
         node = scheduler.placed.pop(event.uid, "") if scheduler is not None else ""
         if node:
@@ -509,7 +493,7 @@ class PodsThatFitAreTried(Check):
             said = f"did not mean to try it when nothing more was to happen, at {until}"
         self._findings.append(f"{pod.name} {why}; {who} {said}")
 
-    def _end(self, event: RunEnded) -> None:
+    def _end(self, event: events.RunEnded) -> None:
         self._ended = event.reason if event.still else "deadline"
         for pod in self._pods.values():
             if pod.waits:

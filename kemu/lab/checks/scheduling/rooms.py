@@ -20,13 +20,27 @@ _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
 @dataclass(eq=False, slots=True)
+class Family:
+    """Classes that differ by their nominations alone: nominations to a thousand nodes make as many."""
+
+    spec: core_v1_pb2.PodSpec
+    wanted: tuple[tuple[str, int], ...]
+    waiting: dict[str, Class] = field(default_factory=dict)
+    """By the node of the nomination, those of which a pod waits."""
+    having: dict[str, dict[str, None]] = field(default_factory=dict)
+    """By node with room, the keys in ``waiting`` of those that have it."""
+
+
+@dataclass(eq=False, slots=True)
 class Class:
     """Waiting pods that fit where the others fit."""
 
+    family: Family
     scheduler_name: str
     spec: core_v1_pb2.PodSpec
-    wanted: tuple[tuple[str, int], ...]
     nominated: str
+    turn: int = 0
+    """How many classes had begun to wait when the first of its pods did."""
     pods: dict[str, None] = field(default_factory=dict)
     """UIDs of those that wait, and that a scheduler has tried in vain."""
     rooms: dict[str, Room] = field(default_factory=dict)
@@ -60,7 +74,7 @@ class Node:
     pods_revision: int = 0
     nodes_revision: int = 0
     suits: dict[int, bool] = field(default_factory=dict)
-    """By class: whether labels and taints do."""
+    """By family: whether labels and taints do."""
 
 
 def judged(pod: core_v1_pb2.Pod) -> bool:
@@ -87,10 +101,10 @@ class Rooms:
 
     def __init__(self, closing: Callable[[Class, Room], None]) -> None:
         self.nodes: dict[str, Node] = {}
-        self._classes: dict[tuple[Any, ...], Class] = {}
+        self._classes: dict[tuple[Family, str], Class] = {}
         """All that there have been."""
-        self._waiting: dict[Class, None] = {}
-        """Those of which a pod waits: nominations to a thousand nodes make as many classes."""
+        self._families: dict[tuple[Any, ...], Family] = {}
+        self._turns = 0
         self.class_of: dict[str, Class] = {}
         """By UID, of pods that wait."""
         self._closing = closing
@@ -169,20 +183,26 @@ class Rooms:
             return
         spec = pod.spec
         amounts = tuple(sorted(wanted.items()))
+        nominated = pod.status.nominatedNodeName
         key = (
-            spec.schedulerName, amounts, pod.status.nominatedNodeName,
+            spec.schedulerName, amounts,
             tuple(sorted(spec.nodeSelector.items())),
             spec.affinity.SerializeToString(deterministic=True),
             tuple(toleration.SerializeToString(deterministic=True) for toleration in spec.tolerations),
         )  # fmt: skip
-        found = self._classes.get(key)
+        family = self._families.get(key)
+        if family is None:
+            family = self._families[key] = Family(spec, amounts)
+        found = self._classes.get((family, nominated))
         if found is None:
-            found = self._classes[key] = Class(spec.schedulerName, spec, amounts, pod.status.nominatedNodeName)
+            found = self._classes[family, nominated] = Class(family, spec.schedulerName, spec, nominated)
         is_first = not found.pods
         found.pods[uid] = None
         self.class_of[uid] = found
         if is_first:
-            self._waiting[found] = None
+            self._turns += 1
+            found.turn = self._turns
+            family.waiting[nominated] = found
             done: dict[str, None] = {}
             for pods_revision, nodes_revision, name in reversed(self._freed):
                 if pods_revision <= seen[0] and nodes_revision <= seen[1]:
@@ -190,8 +210,8 @@ class Rooms:
                 if name not in done:
                     done[name] = None
                     node = self.nodes[name]
-                    if self._fits(node, found):
-                        found.rooms[name] = Room(name, time_ns, node.pods_revision, node.nodes_revision)
+                    if self._fits(node, family, own=nominated == name):
+                        self._open(found, Room(name, time_ns, node.pods_revision, node.nodes_revision))
 
     def no_longer(self, uid: str) -> Class | None:
         """The pod does not wait any more; what it belonged to."""
@@ -199,8 +219,9 @@ class Rooms:
         if found is not None:
             del found.pods[uid]
             if not found.pods:
-                found.rooms.clear()
-                del self._waiting[found]
+                for name in list(found.rooms):
+                    self._close(found, name)
+                del found.family.waiting[found.nominated]
         return found
 
     def of(self, uid: str) -> Class | None:
@@ -213,31 +234,50 @@ class Rooms:
             self._freed.append((node.pods_revision, node.nodes_revision, node.name))
             if len(self._freed) > 2_000:
                 del self._freed[:1_000]
-        for one in self._waiting:
-            room = one.rooms.get(node.name)
-            fits = self._fits(node, one)
-            if room is not None and not fits:
-                self._closing(one, room)
-                del one.rooms[node.name]
-            elif room is None and fits and frees and (most is None or one.spec.priority <= most):
-                one.rooms[node.name] = Room(node.name, time_ns, node.pods_revision, node.nodes_revision, only)
+        name, closing = node.name, []
+        for family in self._families.values():
+            waiting, having = family.waiting, family.having.get(name)
+            if not waiting:
+                continue
+            fits = self._fits(node, family)
+            own = waiting.get(name)
+            own_fits = own is not None and (fits or self._fits(node, family, own=True))
+            if having and not fits:
+                closing += [waiting[each] for each in having if each != name or not own_fits]
+            if frees and (fits or own_fits):
+                for one in waiting.values() if fits else (own,):
+                    if one is not None and name not in one.rooms and (most is None or one.spec.priority <= most):
+                        self._open(one, Room(name, time_ns, node.pods_revision, node.nodes_revision, only))
+        for one in sorted(closing, key=lambda one: one.turn):
+            self._closing(one, one.rooms[name])
+            self._close(one, name)
 
-    def _fits(self, node: Node, one: Class) -> bool:
+    def _open(self, one: Class, room: Room) -> None:
+        one.rooms[room.node] = room
+        one.family.having.setdefault(room.node, {})[one.nominated] = None
+
+    def _close(self, one: Class, name: str) -> None:
+        del one.rooms[name]
+        having = one.family.having[name]
+        del having[one.nominated]
+        if not having:
+            del one.family.having[name]
+
+    def _fits(self, node: Node, family: Family, *, own: bool = False) -> bool:
+        """``own``: the pod counts on the node already, as it is nominated to it."""
         if node.value is None:
             return False
         allocatable, used = node.allocatable, node.used
-        more = one.nominated == node.name
-        for resource, amount in one.wanted:
+        for resource, amount in family.wanted:
             taken = used.get(resource, 0)
-            if more:
-                # One of them is the pod itself: it counts there already.
+            if own:
                 taken -= amount
             if amount and taken + amount > allocatable.get(resource, 0):
                 return False
-        key = id(one)
+        key = id(family)
         suits = node.suits.get(key)
         if suits is None:
-            suits = node.suits[key] = suits_node(node.value, one.spec)
+            suits = node.suits[key] = suits_node(node.value, family.spec)
         return suits
 
 

@@ -144,6 +144,8 @@ class PodMaker:
         for family in rng.sample((self._resources, self._affinity_to_nodes, self._pod_affinity, self._spread,
                                   self._tolerations, self._urgent), rng.choice((0, 1, 1, 2))):  # fmt: skip
             family(first)
+        if self.chance(0.25):
+            self._ask_extenders(first)
         name = f"c{self.cluster.number}-group-{self._groups:02}"
         for pod in made:
             if alike:
@@ -438,15 +440,18 @@ class PodMaker:
             pod["spec"]["priorityClassName"] = "urgent"
 
     def _lanes(self, pod: Json) -> None:
-        """For pods with these an extender is asked, or two."""
-        resources = pod["spec"]["containers"][0].setdefault("resources", {})
-        for name in self.rng.choice(((LANE,), (LANE,), (TRACK,), (LANE, TRACK))):
-            for amounts in ("requests", "limits"):
-                resources.setdefault(amounts, {})[name] = "1"
+        self._ask_extenders(pod)
         if self.chance(0.3):
             self._affinity_to_nodes(pod)
         if self.chance(0.4):
             pod["spec"]["priorityClassName"] = "urgent"
+
+    def _ask_extenders(self, pod: Json) -> None:
+        """For pods with these resources an extender is asked, or two."""
+        resources = pod["spec"]["containers"][0].setdefault("resources", {})
+        for name in self.rng.choice(((LANE,), (LANE,), (TRACK,), (LANE, TRACK))):
+            for amounts in ("requests", "limits"):
+                resources.setdefault(amounts, {})[name] = "1"
 
     def _overhead(self, pod: Json) -> None:
         pod["spec"]["runtimeClassName"] = self.rng.choice(list(OVERHEADS))

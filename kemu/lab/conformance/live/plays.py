@@ -303,22 +303,22 @@ class Play:
         keys = [stand_ins.key_of(pod) for pod in members]
         await shadow.until(lambda: all(key in shadow.store("pods") for key in keys), SEES_S)
         await self._settle()
-        name = shadow.awaited = stand_ins.key_of(group)
+        name = stand_ins.key_of(group)
+        shadow.pause(name)
         await self._create(group)
 
         def have_decided() -> bool:
             cycle = real.group_cycles.get(name)
             return cycle is not None and cycle.is_over and all(key in real.first for key in keys)
 
-        if not await real.until(have_decided, DECIDES_S) or not await shadow.until(shadow.is_paused, SEES_S):
+        if not await real.until(have_decided, DECIDES_S) or not await shadow.until(shadow.is_complete, SEES_S):
             report.add(verdicts.missing(verdicts.GROUPS, name, "the real scheduler has not decided about all members"))
         else:
             for verdict in await self._group_verdicts(name):
                 report.add(verdict)
         is_bound = all(real.first[key].outcome == scheduler_logs.BOUND for key in keys if key in real.first)
-        if is_bound and have_decided() and shadow.is_paused():
+        if is_bound and have_decided() and shadow.is_complete():
             shadow.assume({key: real.first[key].node for key in real.group_cycles[name].members})
-        shadow.awaited = ""
         shadow.resume()
         for key in keys:
             attempt = real.first.get(key)
@@ -340,28 +340,35 @@ class Play:
         real, shadow = self._real, self._shadow
         members = real.group_cycles[name].members
         attempts = [real.first[key] for key in members]
-        nodes = {one.pod: one.node for one in attempts if one.outcome == scheduler_logs.BOUND}
+        overtaken = {one.pod for one in attempts if self._is_overtaken(one, members)}
+        nodes = {one.pod: one.node for one in attempts if one.outcome == scheduler_logs.BOUND or one.pod in overtaken}
         found: list[verdicts.Verdict] = []
-        condition = await self._condition(name)
+        await shadow.until(lambda: name in shadow.conditions, SEES_S)
+        condition = shadow.conditions.get(name, ("", "", ""))
         for _ in range(TRIES):
-            answers, said = shadow.decide_group(members, nodes)
+            answers, said = await shadow.decide_group(members, nodes)
             if not found:
                 for attempt, answer in zip(attempts, answers, strict=True):
                     if attempt.nominated:
                         await self._evictions(attempt, answer)
-            found = [verdicts.of_member(*pair) for pair in zip(attempts, answers, strict=True)]
+            found = [
+                verdicts.of_member(attempt, answer, is_overtaken=attempt.pod in overtaken)
+                for attempt, answer in zip(attempts, answers, strict=True)
+            ]
             found.append(verdicts.of_group(name, condition, said))
             if all(one.kind != verdicts.DIFFERENT for one in found):
                 break
         return found
 
-    async def _condition(self, name: str) -> tuple[str, str, str]:
-        def conditions() -> list[Any]:
-            group = self._shadow.store("podgroups").get(name)
-            return [] if group is None else [one for one in group.status.conditions if one.type == "PodGroupScheduled"]
-
-        await self._shadow.until(lambda: bool(conditions()), SEES_S)
-        return next(((one.status, one.reason, one.message) for one in conditions()), ("", "", ""))
+    def _is_overtaken(self, attempt: scheduler_logs.Attempt, members: list[str]) -> bool:
+        """It is bound too late: another member has written the allocation of a claim that both have."""
+        lost = verdicts.lost_claim(attempt)
+        if not lost:
+            return False
+        name = lost.rpartition("/")[2]
+        pods = self._shadow.store("pods")
+        having = [key for key in members if any(one.resourceClaimName == name for one in pods[key].spec.resourceClaims)]
+        return attempt.pod in having and len(having) > 1
 
     async def _remove_group(self, name: str) -> None:
         """Nobody takes away the finalizer that protects it."""

@@ -30,6 +30,7 @@ class Attempt:
     totals: dict[str, int] = field(default_factory=dict)
     outcome: str = ""
     node: str = ""
+    """Where it is bound, or was to be before its binding failed."""
     message: str = ""
     nominated: str = ""
     """The node on which it preempts."""
@@ -58,7 +59,10 @@ class SchedulerLog(Waiters):
         self.first: dict[str, Attempt] = {}
         """The first of each pod, once that has ended; the next one may have begun since."""
         self._preempting: dict[str, Attempt] = {}
-        """The attempt of each pod that has chosen victims; the next one may begin before all of them are named."""
+        """The last attempt of each pod that has chosen victims."""
+        self._evicting: dict[str, list[Attempt]] = {}
+        """The attempts of each pod whose victims are being deleted: when the last one is ending, the next attempt may
+        choose the same ones, which it only skips."""
         self.handled: Counter[tuple[str, str]] = Counter()
         """Events: what, and the object."""
         self.group_cycles: dict[str, GroupCycle] = {}
@@ -71,6 +75,7 @@ class SchedulerLog(Waiters):
         self.attempts.clear()
         self.first.clear()
         self._preempting.clear()
+        self._evicting.clear()
         self.group_cycles.clear()
         self.handled.clear()
 
@@ -136,22 +141,33 @@ class SchedulerLog(Waiters):
             attempt.outcome, attempt.message = ERROR, said.get("err", "")
             self._end(attempt)
 
+    def _about_to_bind(self, said: dict[str, str]) -> None:
+        attempt = self.attempts.get(said["pod"])
+        if attempt is not None and "conditionType" not in said:
+            attempt.node = said["nominatedNodeName"]
+
     def _target(self, said: dict[str, str]) -> None:
         attempt = self._preempting[said["pod"]] = self.attempts[said["pod"]]
         attempt.nominated = said["node"]
 
     def _evicts(self, said: dict[str, str]) -> None:
-        self._preempting[said["preemptor"]].is_evicting = True
+        attempt = self._preempting[said["preemptor"]]
+        attempt.is_evicting = True
+        self._evicting.setdefault(attempt.pod, []).append(attempt)
 
-    def _victim(self, said: dict[str, str]) -> None:
+    def _skipped(self, said: dict[str, str]) -> None:
         attempt = self._preempting.get(said["preemptor"])
         if attempt is not None:
             attempt.victims.append(said["victim"])
 
+    def _victim(self, said: dict[str, str]) -> None:
+        for attempt in self._evicting.get(said["preemptor"], ())[:1]:
+            attempt.victims.append(said["victim"])
+
     def _evicted(self, said: dict[str, str]) -> None:
-        attempt = self._preempting.get(said["preemptor"])
-        if attempt is not None:
-            attempt.is_evicting = False
+        attempts = self._evicting.get(said["preemptor"])
+        if attempts:
+            attempts.pop(0).is_evicting = False
 
 
 _SCORED = "Plugin scored node for pod"
@@ -169,10 +185,11 @@ _SAYINGS: dict[str, Callable[[SchedulerLog, dict[str, str]], None]] = {
     "Unable to schedule pod; no fit; waiting": SchedulerLog._failed,
     "Unable to schedule pod; no nodes are registered to the cluster; waiting": SchedulerLog._failed,
     "Error scheduling pod; retrying": SchedulerLog._error,
+    "Updating pod condition and nominated node name": SchedulerLog._about_to_bind,
     "the target node for the preemption is determined": SchedulerLog._target,
     "Start the preemption asynchronously": SchedulerLog._evicts,
     "Preemptor Pod preempted victim Pod": SchedulerLog._victim,
-    "Victim Pod is already being deleted, skipping the API call for it": SchedulerLog._victim,
+    "Victim Pod is already being deleted, skipping the API call for it": SchedulerLog._skipped,
     # Another member of its group has evicted it a moment before.
     "Victim Pod is already deleted": SchedulerLog._victim,
     "Async Preemption finished completely": SchedulerLog._evicted,

@@ -15,22 +15,24 @@ from kemu.emulated.objects import meta
 from kemu.emulated.scheduler import feeds
 from kemu.emulated.scheduler.cache import pod_groups
 from kemu.emulated.scheduler.cache.columns import IntArray
+from kemu.emulated.scheduler.cache.pod_groups import Groups
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.scheduler.configuration.timings import Timing
-from kemu.emulated.scheduler.cycle.decisions import ScheduleResult
+from kemu.emulated.scheduler.cycle.decisions import Decider, ScheduleResult
 from kemu.emulated.scheduler.devices.pod_claims import PodClaims
 from kemu.emulated.scheduler.experiments import switches
+from kemu.emulated.scheduler.extenders.clients import Extenders
 from kemu.emulated.scheduler.framework.results import PostFilterResult
 from kemu.emulated.scheduler.groups.attempts import Attempts
-from kemu.emulated.scheduler.groups.cycles import condition_of, failure_of
+from kemu.emulated.scheduler.groups.cycles import SCHEDULED, condition_of, failure_of
 from kemu.emulated.scheduler.loop import Engine
 from kemu.emulated.scheduler.plugins import in_tree
 from kemu.emulated.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.lab.conformance.live import drawn_extenders
 from kemu.lab.conformance.live.waiters import Waiters
 from kemu.lab.conformance.scheduler import decisions
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, scheduling_v1alpha2_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
@@ -65,10 +67,14 @@ class Shadow(Waiters):
         groups = self.engine.handle.groups
         assert groups is not None
         self._groups = groups
-        self._attempts = Attempts(cluster, groups, self._deciders, _Harmless)  # type: ignore[arg-type]
+        self._attempts = _Attempts(self, groups, self._extenders)
         self._held: list[Callable[[], object]] | None = None
-        self.awaited = ""
-        """The object with which a group is complete, by ``namespace/name``: what comes after it waits."""
+        self._awaited = ""
+        """The PodGroup with which a group is complete, by ``namespace/name``: it alone is shown in a pause. Its watch
+        may be slower than that of pods, which the real scheduler binds."""
+        self.conditions: dict[str, tuple[str, str, str]] = {}
+        """By group: status, reason and message of the first condition that was seen. The real scheduler goes on with
+        members that wait at once, and writes again, even False over True while its own watch is behind."""
         self.answers: dict[str, Json] = {}
         """By pod: what kemu decided when it was shown."""
         self.last_answers: dict[str, Json] = {}
@@ -79,10 +85,12 @@ class Shadow(Waiters):
         }  # fmt: skip
         watched["nodes"] = self.engine.node_feed
         watched["pods"] = _Pods(self)
-        watched["podgroups"] = self.engine.group_feed
+        watching: dict[str, informers.Handler[Any]] = {
+            **{resource: _Waking(self, handler) for resource, handler in watched.items()},
+            "podgroups": _Groups(self, self.engine.group_feed),
+        }
         self.informers = {
-            resource: informers.Informer(client, resource, handler=_Waking(self, handler))
-            for resource, handler in watched.items()
+            resource: informers.Informer(client, resource, handler=handler) for resource, handler in watching.items()
         }
 
     async def start(self) -> None:
@@ -97,6 +105,7 @@ class Shadow(Waiters):
         """The cluster is gone."""
         self.answers.clear()
         self.last_answers.clear()
+        self.conditions.clear()
 
     def decide(self, pod: core_v1_pb2.Pod, answers: dict[str, Json]) -> None:
         """What kemu would decide about a pending pod now: at once, or a moment later if extenders are asked."""
@@ -117,14 +126,21 @@ class Shadow(Waiters):
     ) -> None:
         try:
             decisions.begin(decider, pod)
-            told = decisions.told(decider, await self._extenders.decide(decider, pod))
-            if decider.came is not None and decider.came.candidate is not None:
-                await self._preempt_with_extenders(decider, pod, decider.came, told)
+            told = await self.told(decider, pod, await self._extenders.decide(decider, pod))
             answers[key] = {**told, "devices": {}}
         except Exception as error:  # as above
             answers[key] = _no_answer(error)
         finally:
             self.resume()
+
+    async def told(self, decider: Following, pod: PodInfo, made: ScheduleResult) -> Json:
+        """All that is to be said about an attempt in which extenders may have been asked."""
+        if made.filtering is None:
+            return {"error": made.error.message if made.error is not None else "", "feasible": [], "node": ""}
+        told = decisions.told(decider, made)
+        if decider.came is not None and decider.came.candidate is not None:
+            await self._preempt_with_extenders(decider, pod, decider.came, told)
+        return told
 
     async def _preempt_with_extenders(
         self, decider: Following, pod: PodInfo, came: PostFilterResult, told: Json
@@ -142,10 +158,20 @@ class Shadow(Waiters):
 
     # Groups -----------------------------------------------------------------------------------------------------------
 
-    def is_paused(self) -> bool:
-        return self._held is not None
+    def is_complete(self) -> bool:
+        """The group for which the watches were paused has been shown."""
+        return self._held is not None and not self._awaited
 
-    def decide_group(self, members: Sequence[str], nodes: Mapping[str, str]) -> tuple[list[Json], tuple[str, str, str]]:
+    def completes(self, group: KubernetesObject) -> bool:
+        """Whether this is the group that is awaited, which it is no longer then."""
+        is_awaited = self._awaited == meta.namespaced_name(group)
+        if is_awaited:
+            self._awaited = ""
+        return is_awaited
+
+    async def decide_group(
+        self, members: Sequence[str], nodes: Mapping[str, str]
+    ) -> tuple[list[Json], tuple[str, str, str]]:
         """One attempt at a group, on the state at which the watches were paused; and its condition.
 
         ``members``: all of them, in the order in which the real scheduler tried them; ``nodes``: those that it took,
@@ -156,14 +182,13 @@ class Shadow(Waiters):
         key = pod_groups.key_of(queued[0].info.pod)
         assert key is not None
         for decider in self._deciders.values():
-            decider.wanted, decider.members = nodes, {}
+            decider.wanted = nodes
         self.engine.cluster.settle()
-        result = self._attempts.run(key, queued, preempts=True)
+        self._attempts.told.clear()
+        result = await self._attempts.run(key, queued, preempts=True)
         answers = []
         for place, name in enumerate(members):
-            told: Json = {}
-            for decider in self._deciders.values():
-                told = decider.members.get(name, told)
+            told = self._attempts.told.get(name, {})
             one = result.members[place] if place < len(result.members) else None
             failed = not result.fits or one is None or one.failure is not None
             message = failure_of(one, result)[0].message if failed else ""
@@ -184,14 +209,16 @@ class Shadow(Waiters):
 
     # What the watches show --------------------------------------------------------------------------------------------
 
-    def pause(self) -> None:
-        """What the watches show from now on reaches the informers' stores, but not the scheduler."""
+    def pause(self, but_for: str = "") -> None:
+        """What the watches show from now on reaches the informers' stores, but not the scheduler; ``but_for``: a group
+        that does."""
+        self._awaited = but_for or self._awaited
         if self._held is None:
             self._held = []
 
     def resume(self) -> None:
         """It reaches the scheduler now, in its order; a decision in between may pause it again."""
-        held, self._held = self._held or [], None
+        held, self._held, self._awaited = self._held or [], None, ""
         while held and self._held is None:
             held.pop(0)()
         if self._held is not None:
@@ -206,7 +233,7 @@ class Shadow(Waiters):
         self.wake()
 
     @property
-    def deciders(self) -> Mapping[str, object]:
+    def deciders(self) -> Mapping[str, Decider]:
         return self._deciders
 
 
@@ -223,23 +250,9 @@ def _devices(decider: decisions.Asked) -> dict[str, list[str]]:
 
 
 class Following(decisions.Asked):
-    """Of the best nodes it takes the one that the real scheduler took; tells what there was to say of each member."""
+    """Of the best nodes it takes the one that the real scheduler took."""
 
     wanted: Mapping[str, str] = {}
-    members: dict[str, Json]
-    is_member = False
-
-    def decide(self, pod: PodInfo) -> ScheduleResult:
-        if not pod.pod.spec.HasField("schedulingGroup"):
-            return super().decide(pod)
-        self.compared = None
-        made = super().decide(pod)
-        self.members[meta.namespaced_name(pod.pod)] = (
-            {"error": made.error.message if made.error else "", "feasible": [], "node": ""}
-            if made.error is not None or made.filtering is None
-            else decisions.told(self, made)
-        )
-        return made
 
     def choose(self, decision: ScheduleResult, rows: IntArray, totals: IntArray, *, by_lot: bool = False) -> None:
         super().choose(decision, rows, totals, by_lot=by_lot)
@@ -248,6 +261,22 @@ class Following(decisions.Asked):
         best = (self.cluster.rows[row].name for row in rows[totals == totals.max()].tolist())
         if wanted is not None and wanted in best:
             decision.node = wanted
+
+
+class _Attempts(Attempts):
+    """Keeps what there was to say of each member."""
+
+    def __init__(self, shadow: Shadow, groups: Groups, extenders: Extenders) -> None:
+        super().__init__(shadow.engine.cluster, groups, shadow.deciders, extenders, _Harmless)  # type: ignore[arg-type]
+        self._shadow = shadow
+        self.told: dict[str, Json] = {}
+
+    async def decide(self, decider: Decider, pod: PodInfo) -> ScheduleResult:
+        assert isinstance(decider, Following)
+        decider.compared = None
+        made = await super().decide(decider, pod)
+        self.told[meta.namespaced_name(pod.pod)] = await self._shadow.told(decider, pod, made)
+        return made
 
 
 class _Harmless:
@@ -303,16 +332,29 @@ class _Waking:
         self._handler = handler
 
     def on_add(self, obj: KubernetesObject) -> None:
-        self._shadow.show(lambda: self._added(obj))
-
-    def _added(self, obj: KubernetesObject) -> None:
-        self._handler.on_add(obj)
-        if self._shadow.awaited and self._shadow.awaited == meta.namespaced_name(obj):
-            self._shadow.awaited = ""
-            self._shadow.pause()
+        self._shadow.show(lambda: self._handler.on_add(obj))
 
     def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
         self._shadow.show(lambda: self._handler.on_update(old, new))
 
     def on_delete(self, old: KubernetesObject) -> None:
         self._shadow.show(lambda: self._handler.on_delete(old))
+
+
+class _Groups(_Waking):
+    """Keeps the first condition of each group."""
+
+    def on_add(self, obj: KubernetesObject) -> None:
+        if not self._shadow.completes(obj):
+            super().on_add(obj)
+            return
+        self._handler.on_add(obj)
+        self._shadow.wake()
+
+    def on_update(self, old: KubernetesObject, new: KubernetesObject) -> None:
+        assert isinstance(new, scheduling_v1alpha2_pb2.PodGroup)
+        found = meta.get_condition(new.status.conditions, SCHEDULED)
+        if found is not None:
+            told = (found.status, found.reason, found.message)
+            self._shadow.conditions.setdefault(meta.namespaced_name(new), told)
+        super().on_update(old, new)

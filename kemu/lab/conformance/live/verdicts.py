@@ -14,6 +14,7 @@ Json = dict[str, Any]
 ALIKE, TIE, DIFFERENT = "alike", "alike by tie", "different"
 
 GROUPS = "groups"
+_LOST = re.compile(r'running PreBind plugin "DynamicResources": claim (\S+) got allocated elsewhere in the meantime')
 _SHOWN = 3
 """Nodes of whose scores a difference is printed."""
 
@@ -67,13 +68,22 @@ def of(family: str, attempt: Attempt, answer: Json, given: list[str] | None = No
     return Verdict(attempt.pod, family, kind, outcome, found, tuple(sorted(tie)), real, answer if found else {})
 
 
-def of_member(attempt: Attempt, answer: Json) -> Verdict:
-    """``answer``: of one member, by :meth:`kemu.lab.conformance.live.shadows.Shadow.decide_group`."""
+def lost_claim(attempt: Attempt) -> str:
+    """The claim that another member that shares it was faster to write (``bindClaim``), which no decision foresees."""
+    found = _LOST.fullmatch(attempt.message) if attempt.outcome == ERROR and attempt.node else None
+    return found[1] if found else ""
+
+
+def of_member(attempt: Attempt, answer: Json, *, is_overtaken: bool = False) -> Verdict:
+    """``answer``: of one member, by :meth:`kemu.lab.conformance.live.shadows.Shadow.decide_group`; ``is_overtaken``:
+    it has lost a claim to another member, after the decision."""
     found: list[str] = []
     tie: list[str] = answer.get("best") or [] if answer["node"] else []
     outcome = attempt.outcome
-    _compare(found, "fails", attempt.message if outcome != BOUND else "", answer["fails"])
-    if outcome == BOUND:
+    is_placed = outcome == BOUND or is_overtaken
+    _compare(found, "fails", "" if is_placed else attempt.message, answer["fails"])
+    if is_placed:
+        outcome = "overtaken" if is_overtaken else outcome
         tie = _placed(found, attempt, answer)
     else:
         _compare(found, "preempts on", attempt.nominated, answer["preemptsOn"])

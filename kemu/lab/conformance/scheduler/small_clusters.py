@@ -35,14 +35,7 @@ from kemu.lab.conformance.scheduler import scripts
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2, scheduling_v1alpha2_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, ActorSpec
-from kemu.runtime.runlog.events import (
-    Event,
-    OfPod,
-    PodAttempted,
-    PodBound,
-    VictimDeleted,
-    typed,
-)
+from kemu.runtime.runlog import events
 from kemu.runtime.sim.simulation import SimEnv, SimRuntime
 
 ORPHANS_LIVE_S = 40
@@ -444,16 +437,16 @@ class World:
         self.timeline.append({"t_s": round(self.clock.now_ns() / SECOND_NS, 3), "pod": name, "what": what, **more})
 
     def heard(self, kind: str, data: Mapping[str, Any]) -> None:
-        name = data.pod.partition("/")[2] if isinstance(data, OfPod) else ""
-        if isinstance(data, PodAttempted) and data.result == "unschedulable":
+        name = data.pod.partition("/")[2] if isinstance(data, events.OfPod) else ""
+        if isinstance(data, events.PodAttempted) and data.result == "unschedulable":
             self.note("unschedulable", name, message=data.message)
-        elif isinstance(data, PodAttempted) and data.result == "error" and self.groups:
+        elif isinstance(data, events.PodAttempted) and data.result == "error" and self.groups:
             self.note("error", name, message=data.message)
-        elif isinstance(data, PodBound) and not data.ok:
+        elif isinstance(data, events.PodBound) and not data.ok:
             # A pod that Permit turned away while it waited was rejected; all else that hinders a binding is an error.
             rejected = data.message.startswith(REJECTED_ON_ITS_NODE)
             self.note("unschedulable" if rejected else "error", name, message=data.message)
-        elif isinstance(data, VictimDeleted) and name in self.deleted_by_scheduler:
+        elif isinstance(data, events.VictimDeleted) and name in self.deleted_by_scheduler:
             self.deleted_by_scheduler.discard(name)
             self.note("preempted", name, by=data.by.partition("/")[2])
 
@@ -478,8 +471,8 @@ class Recording:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._env, name)
 
-    def log(self, event: Event | str, data: Mapping[str, Any] | None = None) -> None:
-        event = typed(event, data or {}) if isinstance(event, str) else event
+    def log(self, event: events.Event | str, data: Mapping[str, Any] | None = None) -> None:
+        event = events.typed(event, data or {}) if isinstance(event, str) else event
         self._env.log(event)
         self._world.heard(event.KIND, event)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from kemu.emulated.apiserver.authorization.nodes import NAMES
 from kemu.emulated.kubelet.settings import thresholds
 from kemu.emulated.kubelet.settings.kubelet_configurations import KubeletConfiguration
 from kemu.emulated.kubelet.usage import curves, usages
@@ -127,9 +128,42 @@ def _static_pods(kubelet: Mapping[str, Any], path: Path, report: Report) -> tupl
             )
         elif (pod.metadata.namespace, pod.metadata.name) in found:
             report.add((*where, "metadata", "name"), f"a second static pod is called {pod.metadata.name}")
+        elif referenced := _referenced(pod):
+            report.add(where, f"static pods may not reference {referenced}")
         else:
             found[pod.metadata.namespace, pod.metadata.name] = pod
     return tuple(found.values())
+
+
+def _referenced(pod: core_v1_pb2.Pod) -> str:
+    """What the API server would have to be asked for (``HasAPIObjectReference`` of ``pkg/api/pod``); mostly empty."""
+    for plural in ("serviceaccounts", "secrets", "configmaps"):
+        if any(NAMES[plural](pod)):
+            return plural
+    if pod.spec.resourceClaims:
+        return "resourceclaims"
+    for volume in pod.spec.volumes:
+        source = volume.volumeSource
+        for field, what in _VOLUMES.items():
+            if source.HasField(field):  # type: ignore[arg-type]
+                return what
+        for one in source.projected.sources:
+            for field, what in _PROJECTIONS.items():
+                if one.HasField(field):  # type: ignore[arg-type]
+                    return what
+    return ""
+
+
+_VOLUMES = {
+    "csi": "csidrivers (via CSI volumes)",
+    "persistentVolumeClaim": "persistentvolumeclaims",
+    "ephemeral": "persistentvolumeclaims (via ephemeral volumes)",
+}
+_PROJECTIONS = {
+    "serviceAccountToken": "serviceaccounts (via projected volumes)",
+    "clusterTrustBundle": "clustertrustbundles",
+    "podCertificate": "podcertificates",
+}
 
 
 def named(

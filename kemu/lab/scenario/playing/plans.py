@@ -16,6 +16,7 @@ from kemu.emulated.client import limits, recorders
 from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.kubelet.devices import drivers
 from kemu.emulated.objects import identities
+from kemu.emulated.objects.kinds import service_ranges
 from kemu.emulated.scheduler.extenders import servers
 from kemu.emulated.settings.declared import plain
 from kemu.lab.scenario import expectations
@@ -135,6 +136,12 @@ def _rights(scenario: Scenario) -> dict[str, Any]:
     return {"users": users} if users else {}
 
 
+def service_ranges_of(scenario: Scenario) -> list[str]:
+    """Of the addresses of Services; none: they follow from names."""
+    has_controller = controller_keys.SERVICE_CIDR in scenario.controllers
+    return scenario.api_servers.service_ranges or (list(service_ranges.USUAL) if has_controller else [])
+
+
 def apiservers(scenario: Scenario) -> list[ActorSpec]:
     config: dict[str, Any] = {
         "store": STORE,
@@ -145,6 +152,8 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
         **_measured(scenario),
         **_bugs(scenario, variants.APISERVER),
     }
+    if ranges := service_ranges_of(scenario):
+        config["service_ranges"] = ranges
     specs = []
     for n in range(scenario.api_servers.replicas):
         if scenario.store.etcd_address:

@@ -17,59 +17,36 @@ from kemu.lab.scenario import verdicts
 from kemu.lab.scenario.expectations import PodsAre
 from kemu.lab.scenario.playing import judging
 from kemu.lab.scenario.scenarios import Scenario, Trigger
-from kemu.runtime.runlog.events import (
-    ActorStopped,
-    AdmissionDecided,
-    FaultBegun,
-    FaultHit,
-    MachineOff,
-    OomKilled,
-    PodAttempted,
-    PodBound,
-    PodCreated,
-    PodFinished,
-    PodPreempting,
-    PodRunning,
-    PodScored,
-    PodTerminated,
-    RequestRefused,
-    RequestThrottled,
-    RescheduledVictimDeleted,
-    Transaction,
-    UserPodCreated,
-    UserRefused,
-    VictimDeleted,
-    kinds,
-)
+from kemu.runtime.runlog import events
 
 _MAY_DECIDE = frozenset(
-    kinds(
-        Transaction,
-        PodAttempted,
-        PodScored,
-        VictimDeleted,
-        PodBound,
-        RescheduledVictimDeleted,
-        AdmissionDecided,
-        PodRunning,
-        OomKilled,
-        PodPreempting,
-        PodTerminated,
-        PodFinished,
-        MachineOff,
-        ActorStopped,
-        UserPodCreated,
-        PodCreated,
-        RequestRefused,
-        UserRefused,
-        RequestThrottled,
-        FaultBegun,
-        FaultHit,
+    events.kinds(
+        events.Transaction,
+        events.PodAttempted,
+        events.PodScored,
+        events.VictimDeleted,
+        events.PodBound,
+        events.RescheduledVictimDeleted,
+        events.AdmissionDecided,
+        events.PodRunning,
+        events.OomKilled,
+        events.PodPreempting,
+        events.PodTerminated,
+        events.PodFinished,
+        events.MachineOff,
+        events.ActorStopped,
+        events.UserPodCreated,
+        events.PodCreated,
+        events.RequestRefused,
+        events.UserRefused,
+        events.RequestThrottled,
+        events.FaultBegun,
+        events.FaultHit,
     )
 )
 """Events after which something may be true that was not before."""
 
-_ARRIVALS = frozenset(kinds(UserPodCreated, PodCreated, RequestRefused, UserRefused))
+_ARRIVALS = frozenset(events.kinds(events.UserPodCreated, events.PodCreated, events.RequestRefused, events.UserRefused))
 
 
 class Triggers:

@@ -22,34 +22,8 @@ from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.metrics.families import APISERVER, CONTROLLERS, FAMILIES, KUBELET, SCHEDULER, STATE
 from kemu.runtime.metrics.values import Labels, Values
-from kemu.runtime.runlog.events import (
-    ActorCrashed,
-    ActorExited,
-    ActorStarted,
-    ActorStopped,
-    AdmissionDecided,
-    FaultBegun,
-    FaultEnded,
-    NodeTainted,
-    PodAttempted,
-    PodBound,
-    PodEvicting,
-    PodFinished,
-    PodQueued,
-    PodRunning,
-    PodTerminated,
-    PreemptionPlanned,
-    RequestServed,
-    RequestThrottled,
-    StoreRecovered,
-    TaintEviction,
-    Transaction,
-    WatchClosed,
-    WatchDelivered,
-    WatchListed,
-    WorkQueueChanged,
-    handlers,
-)
+from kemu.runtime.runlog import events
+from kemu.runtime.runlog.events import handlers
 
 _PREFIX = resources.REGISTRY.decode()
 _PODS, _NODES = f"{_PREFIX}pods/", f"{_PREFIX}nodes/"
@@ -193,7 +167,7 @@ class Fold:
 
     # --- processes
 
-    def _on_started(self, time_ns: int, actor: str, event: ActorStarted) -> None:
+    def _on_started(self, time_ns: int, actor: str, event: events.ActorStarted) -> None:
         found = target(actor)
         if found is None:
             return
@@ -204,7 +178,9 @@ class Fold:
                 if scheduler == found.instance.rpartition("/")[0]:
                     queue.pods[uid] = Waiting(scheduler, ACTIVE)
 
-    def _on_ended(self, time_ns: int, actor: str, event: ActorCrashed | ActorExited | ActorStopped) -> None:
+    def _on_ended(
+        self, time_ns: int, actor: str, event: events.ActorCrashed | events.ActorExited | events.ActorStopped
+    ) -> None:
         for key in [key for key in self._watches if key[0] == actor]:
             del self._watches[key]
         found = target(actor)
@@ -215,11 +191,11 @@ class Fold:
         for queue in [key for key in self._depths if key[0] == found.instance]:
             del self._depths[queue]
 
-    def _on_fault(self, time_ns: int, actor: str, event: FaultBegun) -> None:
+    def _on_fault(self, time_ns: int, actor: str, event: events.FaultBegun) -> None:
         if event.what in _FROZEN:
             self._frozen[event.id] = list(event.actors)
 
-    def _on_healed(self, time_ns: int, actor: str, event: FaultEnded) -> None:
+    def _on_healed(self, time_ns: int, actor: str, event: events.FaultEnded) -> None:
         self._frozen.pop(event.id, None)
 
     def answers(self, one: Target) -> bool:
@@ -231,12 +207,12 @@ class Fold:
 
     # --- objects
 
-    def _on_txn(self, time_ns: int, actor: str, event: Transaction) -> None:
+    def _on_txn(self, time_ns: int, actor: str, event: events.Transaction) -> None:
         for op, key, value, _create_rev, _version in event.changes:
             self._undo.append((event.rev, key, self.stored.get(key)))
             self._store(key, value if op == 0 else None)
 
-    def _on_recovered(self, time_ns: int, actor: str, event: StoreRecovered) -> None:
+    def _on_recovered(self, time_ns: int, actor: str, event: events.StoreRecovered) -> None:
         while self._undo and self._undo[-1][0] > event.rev:
             _, key, value = self._undo.pop()
             self._store(key, value)
@@ -281,7 +257,7 @@ class Fold:
         servers = [one.instance for one in self.up if one.component == APISERVER]
         return servers[0] if len(servers) == 1 else ""
 
-    def _on_served(self, time_ns: int, actor: str, event: RequestServed) -> None:
+    def _on_served(self, time_ns: int, actor: str, event: events.RequestServed) -> None:
         recent = self._served.setdefault(actor, deque(maxlen=10_000))
         recent.append((event.start, time_ns, "readOnly" if event.verb in _READING else "mutating"))
         if not self._counts_gateway and event.by.partition("/")[0].partition(" ")[0] == _GATEWAY:
@@ -293,7 +269,7 @@ class Fold:
         self._values.add("apiserver_request_total", actor, (str(event.code), *labels))
         self._values.observe("apiserver_request_duration_seconds", actor, labels, (time_ns - event.start) / SECOND_NS)
 
-    def _on_throttled(self, time_ns: int, actor: str, event: RequestThrottled) -> None:
+    def _on_throttled(self, time_ns: int, actor: str, event: events.RequestThrottled) -> None:
         """Refused unread: nobody knows more than the verb."""
         labels = ("429", _COMPONENT, "", "", "", "", "", _VERBS.get(event.verb, event.verb.upper()), "")
         self._values.add("apiserver_request_total", actor, labels)
@@ -313,19 +289,19 @@ class Fold:
             found[kind,] = float(most)
         return found
 
-    def _on_listed(self, time_ns: int, actor: str, event: WatchListed) -> None:
+    def _on_listed(self, time_ns: int, actor: str, event: events.WatchListed) -> None:
         group, version, resource = _kind(event.resource)
         is_one = event.field_selector.startswith("metadata.name=")
         scope = "resource" if is_one else "namespace" if event.namespace else "cluster"
         self._watches[actor, event.watch] = _Watch(group, version, resource, scope)
 
-    def _on_delivered(self, time_ns: int, actor: str, event: WatchDelivered) -> None:
+    def _on_delivered(self, time_ns: int, actor: str, event: events.WatchDelivered) -> None:
         watch = self._watches.get((actor, event.watch))
         if watch is not None:
             labels = watch.group, watch.resource, watch.version
             self._values.add("apiserver_watch_events_total", self._server, labels, len(event.types))
 
-    def _on_closed(self, time_ns: int, actor: str, event: WatchClosed) -> None:
+    def _on_closed(self, time_ns: int, actor: str, event: events.WatchClosed) -> None:
         watch = self._watches.pop((actor, event.watch), None)
         if watch is not None:
             labels = (
@@ -342,11 +318,11 @@ class Fold:
             queue = self._queues[instance] = Queue()
         return instance, queue
 
-    def _on_queued(self, time_ns: int, actor: str, event: PodQueued) -> None:
+    def _on_queued(self, time_ns: int, actor: str, event: events.PodQueued) -> None:
         instance, queue = self._queue(actor)
         queue.left(event, time_ns, self._waiting.get(event.uid, instance.rpartition("/")[0]))
 
-    def _on_attempt(self, time_ns: int, actor: str, event: PodAttempted) -> None:
+    def _on_attempt(self, time_ns: int, actor: str, event: events.PodAttempted) -> None:
         instance, queue = self._queue(actor)
         queue.tried(event.uid, event.start, event.n)
         if event.result in ("unschedulable", "error"):
@@ -358,7 +334,7 @@ class Fold:
         elif event.result == "skipped":
             queue.pods.pop(event.uid, None)
 
-    def _on_bind(self, time_ns: int, actor: str, event: PodBound) -> None:
+    def _on_bind(self, time_ns: int, actor: str, event: events.PodBound) -> None:
         instance, queue = self._queue(actor)
         pod = queue.pods.get(event.uid)
         began_ns = pod.tried_ns if pod is not None else event.start
@@ -382,13 +358,13 @@ class Fold:
         took_s = (time_ns - began_ns) / SECOND_NS
         self._values.observe("scheduler_scheduling_attempt_duration_seconds", instance, labels, took_s)
 
-    def _on_preemption(self, time_ns: int, actor: str, event: PreemptionPlanned) -> None:
+    def _on_preemption(self, time_ns: int, actor: str, event: events.PreemptionPlanned) -> None:
         if event.victims:
             self._values.observe("scheduler_preemption_victims", actor.partition("/")[2], (), len(event.victims))
 
     # --- controllers
 
-    def _on_work(self, time_ns: int, actor: str, event: WorkQueueChanged) -> None:
+    def _on_work(self, time_ns: int, actor: str, event: events.WorkQueueChanged) -> None:
         instance, name = actor.partition("/")[2], event.queue
         if event.what == "retried":
             self._values.add("workqueue_retries_total", instance, (name,))
@@ -403,29 +379,29 @@ class Fold:
             else:
                 self._values.observe("workqueue_queue_duration_seconds", instance, (name,), event.took / SECOND_NS)
 
-    def _on_tainted(self, time_ns: int, actor: str, event: NodeTainted) -> None:
+    def _on_tainted(self, time_ns: int, actor: str, event: events.NodeTainted) -> None:
         added = sum(one.endswith(_NO_EXECUTE) for one in event.add)
         if added:
             value = self.stored.get(_NODES + event.node)
             where = zone(core_v1_pb2.Node.FromString(value)) if value is not None else ""
             self._values.add("node_collector_evictions_total", actor.partition("/")[2], (where,), added)
 
-    def _on_eviction(self, time_ns: int, actor: str, event: TaintEviction) -> None:
+    def _on_eviction(self, time_ns: int, actor: str, event: events.TaintEviction) -> None:
         self._values.add("taint_eviction_controller_pod_deletions_total", actor.partition("/")[2])
 
     # --- kubelets
 
-    def _on_admitted(self, time_ns: int, actor: str, event: AdmissionDecided) -> None:
+    def _on_admitted(self, time_ns: int, actor: str, event: events.AdmissionDecided) -> None:
         if event.ok:
             self._values.add("kubelet_started_pods_total", event.node)
 
-    def _on_running(self, time_ns: int, actor: str, event: PodRunning) -> None:
+    def _on_running(self, time_ns: int, actor: str, event: events.PodRunning) -> None:
         self._running.setdefault(event.node, {})[event.uid] = None
 
-    def _on_finished(self, time_ns: int, actor: str, event: PodFinished | PodTerminated) -> None:
+    def _on_finished(self, time_ns: int, actor: str, event: events.PodFinished | events.PodTerminated) -> None:
         self._running.get(event.node, {}).pop(event.uid, None)
 
-    def _on_evicting(self, time_ns: int, actor: str, event: PodEvicting) -> None:
+    def _on_evicting(self, time_ns: int, actor: str, event: events.PodEvicting) -> None:
         self._values.add("kubelet_evictions", event.node, (event.signal,))
 
 

@@ -9,30 +9,18 @@ from kemu.emulated.objects.amounts import quantities, requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.telemetry.perfetto.timelines import FAULTS, Instant, Slice, Timeline, Track
 from kemu.messages.k8s import core_v1_pb2
-from kemu.runtime.runlog.events import (
-    ActorCrashed,
-    ActorExited,
-    ActorFailed,
-    FaultBegun,
-    FaultEnded,
-    FaultHit,
-    MachineOff,
-    MachineOn,
-    NodeTainted,
-    PressureChanged,
-    StoreRecovered,
-    Transaction,
-    UserActed,
-    WatchDelivered,
-    handlers,
-    typed,
-)
+from kemu.runtime.runlog import events
+from kemu.runtime.runlog.events import handlers
 
 _POD_PREFIX = "/registry/pods/"
 _NODE_PREFIX = "/registry/nodes/"
 _SHOWN = (requests.CPU, requests.MEMORY)
 _CPU, _MEMORY = "requested cpu", "requested memory"
-_EVENTS_OF_ACTORS = {ActorCrashed.KIND: "crashed", ActorExited.KIND: "exited", ActorFailed.KIND: "failed"}
+_EVENTS_OF_ACTORS = {
+    events.ActorCrashed.KIND: "crashed",
+    events.ActorExited.KIND: "exited",
+    events.ActorFailed.KIND: "failed",
+}
 
 
 class Levels:
@@ -63,7 +51,7 @@ class Levels:
             self._timeline.end_ns = time_ns
         handler = self._handlers.get(kind)
         if handler is not None:
-            handler(time_ns, actor, typed(kind, data))
+            handler(time_ns, actor, events.typed(kind, data))
         elif kind in _EVENTS_OF_ACTORS:
             track = self._timeline.of_actor(actor).track("faults", 20)
             track.instants.append(Instant(_EVENTS_OF_ACTORS[kind], time_ns, "fault", _plain(data)))
@@ -79,7 +67,7 @@ class Levels:
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
-    def _on_txn(self, time_ns: int, actor: str, event: Transaction) -> None:
+    def _on_txn(self, time_ns: int, actor: str, event: events.Transaction) -> None:
         revision = event.rev
         self._written_ns[revision] = time_ns
         for op, key, value, *_ in event.changes:
@@ -92,7 +80,7 @@ class Levels:
                 self._allocatable[name] = requests.resource_list(node.status.allocatable)
                 self._sample(time_ns, name, self._used.setdefault(name, {}))
 
-    def _on_recovered(self, time_ns: int, actor: str, event: StoreRecovered) -> None:
+    def _on_recovered(self, time_ns: int, actor: str, event: events.StoreRecovered) -> None:
         """The store may have lost its latest revisions."""
         while self._undo and self._undo[-1][0] > event.rev:
             _, key, value = self._undo.pop()
@@ -133,7 +121,7 @@ class Levels:
 
     # --- watches ------------------------------------------------------------------------------------------------------
 
-    def _on_watch_events(self, time_ns: int, actor: str, event: WatchDelivered) -> None:
+    def _on_watch_events(self, time_ns: int, actor: str, event: events.WatchDelivered) -> None:
         """A bookmark is as old as the last change of its kind: that is no lag."""
         told = (revision for revision, kind in zip(event.revs, event.types, strict=True) if kind != "B")
         known = [self._written_ns[revision] for revision in told if revision in self._written_ns]
@@ -143,42 +131,42 @@ class Levels:
 
     # --- faults -------------------------------------------------------------------------------------------------------
 
-    def _on_fault(self, time_ns: int, actor: str, event: FaultBegun) -> None:
+    def _on_fault(self, time_ns: int, actor: str, event: events.FaultBegun) -> None:
         fault, what = event.id, event.what
         self._faults[fault] = what
         whom = [*event.nodes, *event.actors][:3]
         track = self._timeline.process(FAULTS).track(FAULTS)
         self._begin(fault, f"{what} {', '.join(whom)}".rstrip(), time_ns, track, event)
 
-    def _on_fault_ended(self, time_ns: int, actor: str, event: FaultEnded) -> None:
+    def _on_fault_ended(self, time_ns: int, actor: str, event: events.FaultEnded) -> None:
         self._end(event.id, time_ns)
 
-    def _on_hit(self, time_ns: int, actor: str, event: FaultHit) -> None:
+    def _on_hit(self, time_ns: int, actor: str, event: events.FaultHit) -> None:
         what, struck, peer = self._faults.get(event.id, "fault"), event.actor, event.peer
         track = self._timeline.of_actor(struck).track("faults", 20)
         name = f"{what} towards {peer}" if peer else what
         track.instants.append(Instant(name, time_ns, "fault", _plain(event)))
 
-    def _on_machine_off(self, time_ns: int, actor: str, event: MachineOff) -> None:
+    def _on_machine_off(self, time_ns: int, actor: str, event: events.MachineOff) -> None:
         node = event.node
         self._begin(f"machine {node}", "machine off", time_ns, self._timeline.node(node).track("machine", 3), event)
 
-    def _on_machine_on(self, time_ns: int, actor: str, event: MachineOn) -> None:
+    def _on_machine_on(self, time_ns: int, actor: str, event: events.MachineOn) -> None:
         self._end(f"machine {event.node}", time_ns)
 
-    def _on_pressure(self, time_ns: int, actor: str, event: PressureChanged) -> None:
+    def _on_pressure(self, time_ns: int, actor: str, event: events.PressureChanged) -> None:
         node, conditions = event.node, event.conditions
         self._end(f"pressure {node}", time_ns)
         if conditions:
             track = self._timeline.node(node).track("pressure", 4)
             self._begin(f"pressure {node}", ", ".join(conditions), time_ns, track, event)
 
-    def _on_tainted(self, time_ns: int, actor: str, event: NodeTainted) -> None:
+    def _on_tainted(self, time_ns: int, actor: str, event: events.NodeTainted) -> None:
         track = self._timeline.node(event.node).track("taints", 5)
         changes = [*(f"+{taint}" for taint in event.add), *(f"-{taint}" for taint in event.remove)]
         track.instants.append(Instant(" ".join(changes), time_ns, "node", _plain(event)))
 
-    def _on_user_event(self, time_ns: int, actor: str, event: UserActed) -> None:
+    def _on_user_event(self, time_ns: int, actor: str, event: events.UserActed) -> None:
         track = self._timeline.of_actor(actor).track("events of the scenario")
         track.instants.append(Instant(str(event.what), time_ns, "user", _plain(event)))
 

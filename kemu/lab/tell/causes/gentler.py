@@ -22,6 +22,7 @@ from kemu.emulated.kubelet.usage import curves, usages
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.plain import Json
 from kemu.lab.scenario.format.workloads import PodLives
 from kemu.lab.scenario.scenarios import Manifest, Scenario
@@ -34,6 +35,7 @@ from kemu.runtime.words import short
 
 M = TypeVar("M", bound=Message)
 Workload = apps_v1_pb2.Deployment | apps_v1_pb2.StatefulSet | apps_v1_pb2.DaemonSet | apps_v1_pb2.ReplicaSet
+W = TypeVar("W", bound=Workload)
 _USES = frozenset(("memory", "disk", "inodes", "pids", "pressure", "killed"))
 """Links of chains that follow from what pods use."""
 _SHORT = frozenset(("memory", "disk", "inodes", "pids", "pressure"))
@@ -155,16 +157,25 @@ def previous_template(workload: Workload, others: Iterable[Message]) -> core_v1_
         if owner is None or not is_near or (owner.kind, owner.name) != (kind, workload.metadata.name):
             continue
         if isinstance(one, apps_v1_pb2.ReplicaSet):
-            template = copied(one.spec.template)
+            template = with_template(workload, one.spec.template).spec.template
             template.metadata.labels.pop(_HASH, None)
             found.append((revisions.revision(one) or 0, template))
-        elif (template_ := _of_revision(one)) is not None:
-            found.append((one.revision, template_))
-    others_ = [one for one in found if not _alike(one[1], workload.spec.template)]
-    newest = max((number for number, template in found if _alike(template, workload.spec.template)), default=None)
+        elif (stored := _of_revision(one)) is not None:
+            found.append((one.revision, with_template(workload, stored).spec.template))
+    current = with_template(workload, workload.spec.template).spec.template
+    others_ = [one for one in found if not _alike(one[1], current)]
+    newest = max((number for number, template in found if _alike(template, current)), default=None)
     # One that is newer than what the workload states was rolled back.
     before = [one for one in others_ if newest is None or one[0] < newest]
     return max(before, key=lambda one: one[0])[1] if before else None
+
+
+def with_template(workload: W, template: core_v1_pb2.PodTemplateSpec) -> W:
+    """A copy with that template, and with Kubernetes' defaults, so that only what somebody wrote differs."""
+    found = copied(workload)
+    found.spec.template.CopyFrom(template)
+    defaults.apply(found)
+    return found
 
 
 def _of_revision(one: apps_v1_pb2.ControllerRevision) -> core_v1_pb2.PodTemplateSpec | None:
@@ -211,11 +222,10 @@ class _Workload:
         template = previous_template(self.message, (one.message for one in self.scenario.setup))
         if template is None:
             return None
-        changed = copied(self.message)
-        changed.spec.template.CopyFrom(template)
+        stated, changed = (with_template(self.message, one) for one in (self.message.spec.template, template))
         fields = [
             f"{path.removeprefix('spec.template.').removeprefix('spec.')}: {after or 'none'}"
-            for path, (_, after) in differences(self.message, changed).items()
+            for path, (_, after) in differences(stated, changed).items()
         ]
         return self._with(changed), f"the previous template of {self.name} ({'; '.join(fields[:1])})"
 

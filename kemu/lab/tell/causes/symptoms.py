@@ -17,14 +17,7 @@ from kemu.lab.checks.scheduling import ledgers
 from kemu.lab.tell.causes.acts import DELETED, SECOND_NS
 from kemu.lab.tell.causes.blame import Blame, Blamed, Step, Struck, shared, with_step
 from kemu.lab.tell.causes.owners import Top
-from kemu.runtime.runlog.events import (
-    ApiRequest,
-    ContainerRestarting,
-    OomKilled,
-    RequestRefused,
-    RequestThrottled,
-    UserRefused,
-)
+from kemu.runtime.runlog import events
 
 MINUTE_NS = 60 * SECOND_NS
 LONG_NS = 5 * SECOND_NS
@@ -217,7 +210,7 @@ class Symptoms:
         """Why the kernel killed its container, at that time or before."""
         kills = [
             event
-            for when_ns, _, event in self._evidence.events[OomKilled]
+            for when_ns, _, event in self._evidence.events[events.OomKilled]
             if event.uid == pod.uid and when_ns <= time_ns + LONG_NS
         ]
         if not kills or kills[-1].limit_bytes:
@@ -226,7 +219,7 @@ class Symptoms:
 
     def _of_kills(self) -> Iterator[Symptom]:
         counts: Counter[str] = Counter()
-        for time_ns, _, event in self._evidence.events[OomKilled]:
+        for time_ns, _, event in self._evidence.events[events.OomKilled]:
             counts[event.uid] += 1
             pod = self._history.pods.get(event.uid)
             if pod is None or counts[event.uid] > MOST_OF_ONE:
@@ -240,8 +233,8 @@ class Symptoms:
 
     def _of_restarts(self) -> Iterator[Symptom]:
         counts: Counter[str] = Counter()
-        killed = {event.uid: time_ns for time_ns, _, event in self._evidence.events[OomKilled]}
-        for time_ns, _, event in self._evidence.events[ContainerRestarting]:
+        killed = {event.uid: time_ns for time_ns, _, event in self._evidence.events[events.OomKilled]}
+        for time_ns, _, event in self._evidence.events[events.ContainerRestarting]:
             pod = self._history.pods.get(event.uid)
             counts[event.uid] += 1
             if pod is None or counts[event.uid] > MOST_OF_ONE or time_ns - killed.get(event.uid, -LONG_NS) < LONG_NS:
@@ -328,7 +321,7 @@ class Symptoms:
         step = Step("missing", " ".join(top), begin_ns)
         refused = [
             (time_ns, event)
-            for time_ns, _, event in self._evidence.events[RequestRefused]
+            for time_ns, _, event in self._evidence.events[events.RequestRefused]
             if event.verb == "create" and event.resource == "pods" and event.namespace == namespace
             and begin_ns - LONG_NS <= time_ns <= end_ns and event.reason not in _MISTAKES
         ]  # fmt: skip
@@ -359,22 +352,22 @@ class Symptoms:
             blamed = with_step(known[about], Step("refused", subject, time_ns))
             yield Symptom("refused", subject, REFUSED, time_ns, time_ns, blamed)
 
-    def _refused(self) -> Iterator[tuple[int, RequestRefused | UserRefused, str, str, str]]:
+    def _refused(self) -> Iterator[tuple[int, events.RequestRefused | events.UserRefused, str, str, str]]:
         """When, what, in which namespace, of which resource, for which workload."""
-        for time_ns, _, asked in self._evidence.events[RequestRefused]:
+        for time_ns, _, asked in self._evidence.events[events.RequestRefused]:
             if asked.by != "user" and asked.verb not in ("bind", "evict", "update_status", "patch_status"):
                 yield time_ns, asked, asked.namespace or "default", asked.resource, ""
-        for time_ns, _, done in self._evidence.events[UserRefused]:
+        for time_ns, _, done in self._evidence.events[events.UserRefused]:
             yield time_ns, done, "default", "", done.workload
 
     def _of_slowness(self) -> Iterator[Symptom]:
-        for number, (time_ns, _, event) in enumerate(self._evidence.events[ApiRequest]):
+        for number, (time_ns, _, event) in enumerate(self._evidence.events[events.ApiRequest]):
             found = self._blame.meanwhile(event.start, time_ns, ("apiserver", "store"))
             took = (time_ns - event.start) / MINUTE_NS
             subject = f"{number} {event.verb} {event.name}"
             blamed = with_step(found, Step("slow", subject, event.start))
             yield Symptom("slow", subject, min(0.1 + took, MOST_OF_ONE), event.start, time_ns, blamed)
-        for number, (time_ns, _, _event) in enumerate(self._evidence.events[RequestThrottled][: MOST_ALIKE * 5]):
+        for number, (time_ns, _, _event) in enumerate(self._evidence.events[events.RequestThrottled][: MOST_ALIKE * 5]):
             found = self._blame.meanwhile(time_ns, time_ns, ("apiserver", "store"))
             yield Symptom(
                 "throttled",

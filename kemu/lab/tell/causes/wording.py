@@ -260,9 +260,8 @@ class Words:
         template = gentler.previous_template(message, others)
         if template is None:
             return []
-        before = gentler.copied(message)
-        before.spec.template.CopyFrom(template)
-        first, *rest = _changes(differences(before, message)) or ["nothing"]
+        before, after = (gentler.with_template(message, one) for one in (template, message.spec.template))
+        first, *rest = _changes(differences(before, after)) or ["nothing"]
         return [f"its last rollout: {first}", *rest]
 
     def _used(self, act: Act) -> str:

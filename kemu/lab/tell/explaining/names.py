@@ -75,7 +75,9 @@ class Names:
 
 
 def sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    """With a capital letter first, unless it begins with the name of an object: ``web/a-5f7``, ``ip-10-0-1-2``."""
+    first = text.partition(" ")[0]
+    return text if any(mark in first.rstrip(".") for mark in "/-.") else text[:1].upper() + text[1:]
 
 
 def at(time_ns: int) -> str:

@@ -14,21 +14,9 @@ from kemu.lab.tell.explaining import knowledge
 from kemu.lab.tell.explaining.knowledge import NEVER, PODS, Change, Knowledge, Moment
 from kemu.lab.tell.explaining.names import Names
 from kemu.runtime.faults.kinds import KINDS
+from kemu.runtime.runlog import events as log_events
 from kemu.runtime.runlog import frames
-from kemu.runtime.runlog.events import (
-    ActorCrashed,
-    ActorExited,
-    ActorStarted,
-    AdmissionDecided,
-    Event,
-    FaultBegun,
-    PodAttempted,
-    PreemptionPlanned,
-    RunEnded,
-    Transaction,
-    UserActed,
-    handlers,
-)
+from kemu.runtime.runlog.events import handlers
 from kemu.runtime.runlog.events.words import DECISION, OUTCOME, USUAL, WRITE
 from kemu.runtime.words import listed, short
 
@@ -91,9 +79,9 @@ class StepMaker:
         found: list[Step] = []
         for index, (time_ns, actor, kind, data) in enumerate(self._events):
             at = Moment(time_ns, index)
-            if isinstance(data, RunEnded):
+            if isinstance(data, log_events.RunEnded):
                 break
-            if isinstance(data, Transaction):
+            if isinstance(data, log_events.Transaction):
                 changes = [one for one in self._known.by_revision.get(data.rev, ()) if one.at == at]
                 found += [step for one in changes if (step := self._written(at, actor, one)) is not None]
                 continue
@@ -103,7 +91,7 @@ class StepMaker:
                 found.append(step)
         return found
 
-    def _deed(self, at: Moment, actor: str, event: Event) -> Step | None:
+    def _deed(self, at: Moment, actor: str, event: log_events.Event) -> Step | None:
         """As the class of the event says."""
         key, uid = event.get("pod", ""), event.get("uid") or ""
         deed = event.deed(self._names.pod(key, uid) if key else "", self._names)
@@ -119,19 +107,19 @@ class StepMaker:
             self._names.which(key, uid), deed.others, _begun(at, event), facts=event,
         )  # fmt: skip
 
-    def _on_attempt(self, at: Moment, actor: str, event: PodAttempted) -> Step | None:
+    def _on_attempt(self, at: Moment, actor: str, event: log_events.PodAttempted) -> Step | None:
         if event.result == "scheduled":
             self._chosen.add((event.uid, event.node))
         return self._deed(at, actor, event)
 
-    def _on_ended(self, at: Moment, actor: str, event: ActorCrashed | ActorExited) -> Step | None:
+    def _on_ended(self, at: Moment, actor: str, event: log_events.ActorCrashed | log_events.ActorExited) -> Step | None:
         self._ended[actor] = at.time_ns
         return self._deed(at, actor, event)
 
-    def _on_started(self, at: Moment, actor: str, event: ActorStarted) -> Step | None:
+    def _on_started(self, at: Moment, actor: str, event: log_events.ActorStarted) -> Step | None:
         return self._deed(at, actor, event) if actor in self._ended else None
 
-    def _on_user_event(self, at: Moment, actor: str, event: UserActed) -> Step | None:
+    def _on_user_event(self, at: Moment, actor: str, event: log_events.UserActed) -> Step | None:
         asked = next((one for one in self._scenario.events if one.index == event.index), None)
         if asked is None or asked.what == "create":  # The write is told.
             return None
@@ -143,7 +131,7 @@ class StepMaker:
         key, node = (about, "") if resource in ("pods", "") and name else ("", name if resource == "nodes" else "")
         return Step(at, actor, f"user {asked.what} {name}", text, f"{asked.what} {name}", OUTCOME, key, node=node)
 
-    def _on_fault(self, at: Moment, actor: str, event: FaultBegun) -> Step | None:
+    def _on_fault(self, at: Moment, actor: str, event: log_events.FaultBegun) -> Step | None:
         kind = KINDS.get(event.what)
         if kind is None or event.what == "crash":
             return None
@@ -212,10 +200,10 @@ class StepMaker:
         return Step(change.at, writer or "store", "write", text, short, OUTCOME, key, change=change)
 
 
-def _begun(at: Moment, event: Event) -> Moment:
+def _begun(at: Moment, event: log_events.Event) -> Moment:
     """What an actor knew until then counted: a decision that takes time is made on what was known at its beginning."""
-    if isinstance(event, AdmissionDecided):
+    if isinstance(event, log_events.AdmissionDecided):
         return Moment(at.time_ns, NEVER)
-    if not isinstance(event, (PodAttempted, PreemptionPlanned)) or event.start == at.time_ns:
+    if not isinstance(event, (log_events.PodAttempted, log_events.PreemptionPlanned)) or event.start == at.time_ns:
         return at
     return Moment(event.start, NEVER)

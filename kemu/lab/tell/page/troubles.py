@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kemu.lab.tell import people
+from kemu.lab.tell.explaining import names
 from kemu.lab.tell.page.folds import Fold
 from kemu.lab.tell.page.tables import NEVER
 from kemu.runtime.words import counted, listed
@@ -46,7 +47,7 @@ def of(
     was_asked = bool(verdict.get("expectations")) or verdict.get("verdict") != "holds"
     # What nobody expected anything of is no success.
     warns = is_troubled and not was_asked and bool(lost)
-    words = {"in_words": f"{listed(lost)[:1].upper()}{listed(lost)[1:]}", "sign": "!", "tone": "warns", "lost": ""}
+    words = {"in_words": names.sentence(listed(lost)), "sign": "!", "tone": "warns", "lost": ""}
     return {
         **(words if warns else {}),
         "troubled": is_troubled,

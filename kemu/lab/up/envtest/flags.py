@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,10 @@ _HARMLESS = (
 """Flags of envtest that mean nothing here, and about which nothing is said."""
 
 
+_USUAL_RANGE = "10.0.0.0/24"
+"""Of kube-apiserver itself."""
+
+
 @dataclass(frozen=True)
 class Flags:
     host: str
@@ -37,6 +42,7 @@ class Flags:
     modes: tuple[str, ...]
     enabled: tuple[str, ...]
     disabled: tuple[str, ...]
+    service_ranges: tuple[str, ...]
 
 
 def parse(arguments: Sequence[str]) -> Flags:
@@ -57,6 +63,7 @@ def parse(arguments: Sequence[str]) -> Flags:
     parser.add_argument("--token-auth-file", type=Path, metavar="FILE")
     parser.add_argument("--service-account-signing-key-file", type=Path, metavar="FILE")
     parser.add_argument("--service-account-issuer", action="append", default=[], metavar="URL", help="the first counts")
+    parser.add_argument("--service-cluster-ip-range", default="", metavar="CIDR,...", help="of Services' addresses")
     for name in ("authorization-mode", "enable-admission-plugins", "disable-admission-plugins"):
         parser.add_argument(f"--{name}", action="append", default=[], metavar="NAME,...")
     try:
@@ -87,7 +94,16 @@ def parse(arguments: Sequence[str]) -> Flags:
         modes=_listed(read.authorization_mode),
         enabled=_listed(read.enable_admission_plugins),
         disabled=_listed(read.disable_admission_plugins),
+        service_ranges=_ranges(_listed([read.service_cluster_ip_range])),
     )
+
+
+def _ranges(texts: Sequence[str]) -> tuple[str, ...]:
+    """Raises KemuError."""
+    try:
+        return tuple(str(ipaddress.ip_network(text, strict=False)) for text in texts or (_USUAL_RANGE,))
+    except ValueError as error:
+        raise KemuError(f"--service-cluster-ip-range: {error}") from None
 
 
 def _listed(texts: Sequence[str]) -> tuple[str, ...]:

@@ -124,6 +124,7 @@ def _api_servers(read: Flags) -> Mapping[str, Any]:
     return {
         "webhooks": "call",
         "unsimulatedFields": "store",
+        "serviceRanges": list(read.service_ranges),
         "authorization": modes or [authorizers.ALWAYS_ALLOW],
         "disableAdmissionPlugins": [name for name in admission.DEFAULT_ON if name not in on],
         "enableAdmissionPlugins": [name for name in admission.DEFAULT_OFF if name in on],

@@ -2,13 +2,13 @@
 
 In Kubernetes the aggregator in the API server does (``kube-aggregator``: ``autoregister_controller.go``,
 ``crdregistration_controller.go``, ``remote_available_controller.go``). What another server would have to answer is
-never available here: there is no network on which it could be reached.
+only available where a process outside of the cluster stands for it: there is no network between pods.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from typing import Any
 
 from kemu import errors
@@ -46,9 +46,11 @@ Service = apiregistration_v1_pb2.APIService
 
 
 class ApiServiceKeeper:
-    def __init__(self, env: Env, client: clients.Client) -> None:
+    def __init__(self, env: Env, client: clients.Client, processes: Collection[str] = ()) -> None:
+        """``processes``: Services, NAMESPACE/NAME, that a process stands for: the gateway asks it."""
         self._env = env
         self._client = client
+        self._processes = processes
         self._found: informers.Informer[Service] = informers.Informer(
             client,
             "apiservices",
@@ -156,7 +158,7 @@ class ApiServiceKeeper:
     def _lacks(self, service: Service) -> bool:
         if not service.spec.HasField("service"):
             return _available(service) != _LOCAL
-        return self._services is None or _available(service) != self._state(service)
+        return self._services is None or self._state(service) not in (None, _available(service))
 
     async def _tell(self, name: str) -> None:
         if self._services is None:
@@ -167,6 +169,7 @@ class ApiServiceKeeper:
             await self._slices.synced()
         while (found := self._found.store.get(name)) is not None and self._lacks(found):
             wanted = self._state(found) if found.spec.HasField("service") else _LOCAL
+            assert wanted is not None
             revised = Service()
             revised.CopyFrom(found)
             conditions = revised.status.conditions
@@ -180,8 +183,8 @@ class ApiServiceKeeper:
                 await self._client.update_status(revised)
             await self._env.clock.pause(0.1)
 
-    def _state(self, service: Service) -> tuple[str, str, str]:
-        """Status, reason and message of its condition."""
+    def _state(self, service: Service) -> tuple[str, str, str] | None:
+        """Status, reason and message of its condition; None: :mod:`kemu.emulated.gateway.aggregation` says it."""
         assert self._services is not None
         assert self._slices is not None
         where = service.spec.service
@@ -193,6 +196,8 @@ class ApiServiceKeeper:
             ports = {one.port: one.name for one in found.spec.ports}
             if where.port not in ports:
                 return "False", "ServicePortError", f"{what} is not listening on port {where.port}"
+            if f"{where.namespace}/{where.name}" in self._processes:
+                return None
             slices = [
                 one
                 for one in self._slices.store.values()
@@ -205,6 +210,8 @@ class ApiServiceKeeper:
             name = ports[where.port]
             if not any(one.endpoints and any(port.name == name for port in one.ports) for one in slices):
                 return "False", "MissingEndpoints", f'{text} have no addresses with port name "{name}"'
+        if found.spec.type == "ExternalName":
+            return None
         spec = service.spec
         url = f"https://{found.spec.clusterIP}:{where.port}/apis/{spec.group}/{spec.version}"
         text = f'failing or missing response from {url}: Get "{url}": there is no network between pods'

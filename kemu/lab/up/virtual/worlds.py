@@ -148,7 +148,9 @@ class World:
         else:
             env, (address, port, authority) = runtime.env(HOUSEKEEPER), self.served_at
             client = clients.Client(env, plans.apiservers_of(scenario, 0))
-            bootstrap = bootstrap_objects.Bootstrap(env, client, authority, clusters.furnishings(scenario))
+            more, ranges = clusters.furnishings(scenario), plans.service_ranges_of(scenario)
+            processes = scenario.api_servers.services
+            bootstrap = bootstrap_objects.Bootstrap(env, client, authority, more, ranges=ranges, processes=processes)
             made_of = clusters.with_accounts(scenario) if authority else scenario
             roster = await plays.launch(runtime, made_of, beats, recorder.progress, bootstrap.furnish)
             await bootstrap.begin(address, port)

@@ -19,17 +19,9 @@ from kemu.runtime.env import SECOND_NS, LogSink
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.ray.driver.logs import ledgers, merges
 from kemu.runtime.rpc import ends
-from kemu.runtime.runlog.events import (
-    ActorCrashed,
-    ActorExited,
-    ActorFailed,
-    ActorStarted,
-    ActorStopped,
-    LogLate,
-    LogMissing,
-)
+from kemu.runtime.runlog import events
 
-_ENDINGS = (ActorStopped.KIND, ActorCrashed.KIND, ActorFailed.KIND)
+_ENDINGS = (events.ActorStopped.KIND, events.ActorCrashed.KIND, events.ActorFailed.KIND)
 
 STALL_S = 0.3
 """Real time without a sign of life after which a cell, or the driver, counts as stalled. Cells give one every 0.1 s."""
@@ -73,7 +65,7 @@ class EventStreams:
         """An event of the driver's own actors, or something that it found out about others."""
         self._merger.append(_DRIVER, time_ns, actor, kind, data)
         self._ledger.keep(time_ns, actor, kind, data)
-        if isinstance(data, ActorCrashed) and data.step:
+        if isinstance(data, events.ActorCrashed) and data.step:
             self.on_strike(actor, data.step)
         if not kind.startswith(runtimes.HOUSEKEEPING):
             self.busy_at = time.monotonic()
@@ -124,15 +116,15 @@ class EventStreams:
         added = self._merger.add(remote.source, payloads, reached_ns)
         alive = self._alive[remote.source]
         for actor, kind, data in added:
-            if kind == ActorStarted.KIND:
+            if kind == events.ActorStarted.KIND:
                 alive[actor] = None
-            elif kind == ActorExited.KIND:
+            elif kind == events.ActorExited.KIND:
                 remote.ends_by = f"{actor} ended itself"
             elif kind in _ENDINGS:
                 alive.pop(actor, None)
-                if isinstance(data, ActorCrashed) and data.step:
+                if isinstance(data, events.ActorCrashed) and data.step:
                     self.on_strike(actor, data.step)
-                if isinstance(data, ActorFailed):
+                if isinstance(data, events.ActorFailed):
                     self._fail(user_code.from_text(data.error))
         return [kind for _, kind, _ in added]
 
@@ -167,7 +159,7 @@ class EventStreams:
         payloads, missing = remote.recover_log(received)
         self._take(remote, payloads, 0)
         if missing:
-            event = LogMissing(known=received + len(payloads), what=missing)
+            event = events.LogMissing(known=received + len(payloads), what=missing)
             self.log(self._now_ns(), remote.process, event.KIND, event)
         self._close(remote.source)
         return list(self._alive.pop(remote.source, ()))
@@ -177,7 +169,7 @@ class EventStreams:
         self._merger.flush()
         now_ns = self._now_ns()
         for source, (count, most_ns) in sorted(self._merger.late.items()):
-            event = LogLate(events=count, by_ns=most_ns)
+            event = events.LogLate(events=count, by_ns=most_ns)
             self._sink(now_ns, f"cell/{self._names[source]}", event.KIND, event)
         self._merger.late.clear()
         self._ledger.close()

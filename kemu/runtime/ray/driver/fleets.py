@@ -27,14 +27,7 @@ from kemu.runtime.host import hosts, links, tokens
 from kemu.runtime.ray import processes
 from kemu.runtime.ray.driver import cells, clusters, events, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
-from kemu.runtime.runlog.events import (
-    Event,
-    ProcessClockCompared,
-    ProcessContinued,
-    ProcessDied,
-    ProcessStarted,
-    ProcessStopped,
-)
+from kemu.runtime.runlog import events as log_events
 
 TICK_S = 0.02
 _LITTLE = 0.001
@@ -205,7 +198,7 @@ class Fleet:
         ahead_ns, within_ns = remote.clock
         if ahead_ns:
             speed = self._settings.speed
-            self._tell_of(remote, ProcessClockCompared(ahead_ns=ahead_ns, within_ns=int(within_ns * speed)))
+            self._tell_of(remote, log_events.ProcessClockCompared(ahead_ns=ahead_ns, within_ns=int(within_ns * speed)))
 
     async def _brief(self, remote: RemoteCell) -> None:
         """Tell a process everything it should know; when it has heard, it is up."""
@@ -226,7 +219,7 @@ class Fleet:
             while not remote.up.is_set():
                 if await self._has_died(remote):
                     died = self._events.recover(remote)
-                    self._tell_of(remote, ProcessDied(pid=remote.pid, by=remote.ends_by))
+                    self._tell_of(remote, log_events.ProcessDied(pid=remote.pid, by=remote.ends_by))
                     for name in died:
                         self._on_crash(name)
                     if remote.actors:  # otherwise it died as it was told
@@ -236,11 +229,11 @@ class Fleet:
                                 f"cell {remote.name} died {_MOST_DEATHS} times in {_DEATHS_WITHIN_S:.0f} s"
                             )
                     await self._replace(remote)
-                    self._tell_of(remote, ProcessStarted(pid=remote.pid))
+                    self._tell_of(remote, log_events.ProcessStarted(pid=remote.pid))
                 await self._brief(remote)
             self.spawn(self.start_wanted(remote), f"starting the actors of cell {remote.name}")
 
-    def _tell_of(self, remote: RemoteCell, event: Event) -> None:
+    def _tell_of(self, remote: RemoteCell, event: log_events.Event) -> None:
         self._log(self._host.clock.now_ns(), remote.process, event.KIND, event)
 
     async def _has_died(self, remote: RemoteCell) -> bool:
@@ -491,11 +484,11 @@ class Fleet:
     def pause(self, remote: RemoteCell, by: str) -> None:
         """``by``: what of the run does it."""
         remote.pause()
-        self._tell_of(remote, ProcessStopped(pid=remote.pid, by=by))
+        self._tell_of(remote, log_events.ProcessStopped(pid=remote.pid, by=by))
 
     def _resume(self, remote: RemoteCell) -> None:
         if remote.resume():
-            self._tell_of(remote, ProcessContinued(pid=remote.pid))
+            self._tell_of(remote, log_events.ProcessContinued(pid=remote.pid))
 
     def kill_process(self, remote: RemoteCell, by: str) -> None:
         """SIGKILL; Ray starts another one, with all actors of this one."""
@@ -545,14 +538,14 @@ class Fleet:
             pid = remote.pid if remote.connected and remote.is_local and not remote.paused else 0
             if remote.stopped_pid and (remote.stopped_pid != pid or silent_s < _SILENT_S):
                 if remote.stopped_pid == pid:
-                    self._tell_of(remote, ProcessContinued(pid=pid))
+                    self._tell_of(remote, log_events.ProcessContinued(pid=pid))
                 remote.stopped_pid = 0
                 continue
             may_stand = pid and not remote.stopped_pid and remote.reported_at and silent_s >= _SILENT_S
             if may_stand and processes.is_stopped(pid):
                 remote.stopped_pid = pid
                 start_ns = self._host.clock.now_ns() - round(silent_s * self._settings.speed * SECOND_NS)
-                self._tell_of(remote, ProcessStopped(pid=pid, by="", start=max(0, start_ns)))
+                self._tell_of(remote, log_events.ProcessStopped(pid=pid, by="", start=max(0, start_ns)))
 
     # The end
 

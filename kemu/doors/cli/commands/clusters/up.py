@@ -84,7 +84,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         action="append",
         default=[],
         metavar="[NAMESPACE/]NAME=PORT",
-        help="the local port of a process that serves this Service's webhooks; may be repeated. The default "
+        help="the local port of a process that serves this Service's webhooks or API; may be repeated. The default "
         "namespace is default",
     )
     parser.add_argument(

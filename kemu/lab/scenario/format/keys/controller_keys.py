@@ -40,7 +40,7 @@ JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
 DEPLOYMENT, REPLICATION_CONTROLLER = "deployment", "replicationcontroller"
 GARBAGE_COLLECTOR, NAMESPACE = "garbage-collector", "namespace"
 CLUSTER_ROLE_AGGREGATION = "clusterrole-aggregation"
-HORIZONTAL_POD_AUTOSCALER, SERVICE_LB = HORIZONTAL, "service-lb"
+HORIZONTAL_POD_AUTOSCALER, SERVICE_LB, SERVICE_CIDR = HORIZONTAL, "service-lb", "service-cidr"
 ENDPOINTS, ENDPOINT_SLICE, ENDPOINT_SLICE_MIRRORING = "endpoints", "endpointslice", "endpointslice-mirroring"
 
 VOLUME_BINDER, CSI_DRIVERS, ATTACH_DETACH = "persistentvolume-binder", "csi-drivers", "attach-detach"
@@ -181,6 +181,10 @@ KINDS: dict[str, Kind] = {
         "kemu.emulated.controllers.services.load_balancers:ServiceLoadBalancers",
         "Stands for a cloud's controller: gives Services of the type LoadBalancer addresses.",
         load_balancers.Settings,
+    ),
+    SERVICE_CIDR: Kind(
+        "kemu.emulated.controllers.services.ranges:ServiceRanges",
+        "Readies ServiceCIDRs, keeps those whose addresses are in use; API servers then have apiServers.serviceRanges.",
     ),
     HORIZONTAL_POD_AUTOSCALER: Kind(
         "kemu.emulated.autoscaler.horizontal.autoscaler:HorizontalPodAutoscaler",

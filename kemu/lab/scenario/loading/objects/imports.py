@@ -57,16 +57,21 @@ def _counted(kinds: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
 
 
-def cleaned(data: Mapping[str, Any], dropped: Dropped) -> Any:
-    """The same object without what servers wrote; itself where there is nothing of that kind."""
+def cleaned(data: Mapping[str, Any], dropped: Dropped, *, is_dumped: bool = False) -> Any:
+    """The same object without what servers wrote; itself where there is nothing of that kind.
+
+    ``is_dumped``: it comes from a cluster, also where no trace tells it.
+    """
     metadata = data.get("metadata") if isinstance(data, dict) else None
     if not isinstance(metadata, dict) or not isinstance(data.get("kind"), str):
         return data
     kind, spec = data["kind"], data.get("spec")
     status = data.get("status")
     found = [name for name in OF_SERVERS if name in metadata]
-    comes_from_server = any(metadata[name] is not None for name in found) or (
-        isinstance(status, dict) and "observedGeneration" in status
+    comes_from_server = (
+        is_dumped
+        or any(metadata[name] is not None for name in found)
+        or (isinstance(status, dict) and "observedGeneration" in status)
     )
     is_empty = "status" in data and not status
     if not found and not comes_from_server and not is_empty:

@@ -20,16 +20,7 @@ from kemu import errors
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.conversion import user_files
 from kemu.emulated.settings import values
-from kemu.lab.scenario.format.traces import (
-    CPU_UNITS,
-    GPU_UNITS,
-    JOB,
-    MEMORY_UNITS,
-    TIME_UNITS,
-    TIMESTAMP,
-    Column,
-    Columns,
-)
+from kemu.lab.scenario.format import traces
 from kemu.lab.scenario.loading.objects import job_traces
 from kemu.lab.scenario.loading.objects.job_traces import Kind
 from kemu.runtime.env import SECOND_NS
@@ -98,7 +89,9 @@ def header(file: Path) -> list[str]:
         return []
 
 
-def read(file: Path, columns: Columns, jobs: job_traces.Jobs, *, are_there: bool = False) -> dict[str, tuple[int, int]]:
+def read(
+    file: Path, columns: traces.Columns, jobs: job_traces.Jobs, *, are_there: bool = False
+) -> dict[str, tuple[int, int]]:
     """Puts the jobs of the table into ``jobs``; returns where each priority class is named first.
 
     ``are_there``: without a time of arrival or of beginning a job was there before, and begins at time 0. Raises
@@ -160,7 +153,7 @@ Reading = Callable[[str], Any]
 class _Table:
     """How a row of a table becomes a job."""
 
-    def __init__(self, columns: Columns, header: Sequence[str], problems: Problems, *, are_there: bool) -> None:
+    def __init__(self, columns: traces.Columns, header: Sequence[str], problems: Problems, *, are_there: bool) -> None:
         self._stated = columns.stated()
         self._width = len(header)
         self._problems = problems
@@ -175,7 +168,7 @@ class _Table:
                 self._cells.append((field, header.index(column.column), _reading(field, column)))
         self._has_times = columns.end is not None
         self._are_there = are_there
-        self._of_job = {field for field, column in self._stated.items() if column.of == JOB}
+        self._of_job = {field for field, column in self._stated.items() if column.of == traces.JOB}
         gpu = self._stated.get("gpu")
         self._has_shares = gpu is not None and gpu.unit == "milli"
 
@@ -270,7 +263,7 @@ def _part(amount: int, replicas: int, number: int, field: str) -> int:
 # Cells --------------------------------------------------------------------------------------------------------------
 
 
-def _reading(field: str, column: Column) -> Reading:
+def _reading(field: str, column: traces.Column) -> Reading:
     read = _READINGS[field](column.unit)
     if not column.values:
         return read
@@ -328,9 +321,9 @@ def _whole(what: str, least: int, most: int) -> Callable[[str | None], Reading]:
 
 def _span(unit: str | None) -> Reading:
     """A time, in ns."""
-    if unit == TIMESTAMP:
+    if unit == traces.TIMESTAMP:
         return timestamp_ns
-    factor = TIME_UNITS[unit or "s"]
+    factor = traces.TIME_UNITS[unit or "s"]
 
     def read(text: str) -> int:
         if text.isdecimal() and len(text) <= 18:
@@ -445,8 +438,8 @@ def _tenant(unit: str | None) -> Reading:
     return read
 
 
-_CPU = _amount(CPU_UNITS, "a quantity of CPU such as 2 or 500m", quantities.milli)
-_BYTES = _amount(MEMORY_UNITS, "a quantity of bytes such as 4Gi", quantities.value)
+_CPU = _amount(traces.CPU_UNITS, "a quantity of CPU such as 2 or 500m", quantities.milli)
+_BYTES = _amount(traces.MEMORY_UNITS, "a quantity of bytes such as 4Gi", quantities.value)
 
 _READINGS: Mapping[str, Callable[[str | None], Reading]] = {
     "name": _text,
@@ -459,7 +452,7 @@ _READINGS: Mapping[str, Callable[[str | None], Reading]] = {
     "memory": _BYTES,
     "memory_limit": _BYTES,
     "storage": _BYTES,
-    "gpu": _amount(GPU_UNITS, "a number of devices", _devices),
+    "gpu": _amount(traces.GPU_UNITS, "a number of devices", _devices),
     "replicas": _whole("a number of pods", 0, _MOST),
     "priority": _priority,
     "tenant": _tenant,

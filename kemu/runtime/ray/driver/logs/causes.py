@@ -9,39 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kemu.runtime.runlog.events import (
-    ApiRequest,
-    GetAnswered,
-    ListAnswered,
-    Transaction,
-    WatchDelivered,
-    WatchListed,
-    WritesAcknowledged,
-)
+from kemu.runtime.runlog import events
 
-WRITE = Transaction.KIND
+WRITE = events.Transaction.KIND
 RECORDER = "apiserver/"
 """Prefix of who logs what a real etcd did."""
 
 
-def _told(event: ApiRequest | GetAnswered | ListAnswered | WatchListed) -> int:
+def _told(event: events.ApiRequest | events.GetAnswered | events.ListAnswered | events.WatchListed) -> int:
     return event.rev or 0
 
 
-def _watched(event: WatchDelivered) -> int:
+def _watched(event: events.WatchDelivered) -> int:
     return max(event.revs, default=0)
 
 
-def _acknowledged(event: WritesAcknowledged) -> int:
+def _acknowledged(event: events.WritesAcknowledged) -> int:
     return max((ack[1] for ack in event.acks), default=0)
 
 
 KNOWING: Mapping[str, Callable[[Any], int]] = {
-    ApiRequest.KIND: _told,
-    WritesAcknowledged.KIND: _acknowledged,
-    GetAnswered.KIND: _told,
-    ListAnswered.KIND: _told,
-    WatchDelivered.KIND: _watched,
-    WatchListed.KIND: _told,
+    events.ApiRequest.KIND: _told,
+    events.WritesAcknowledged.KIND: _acknowledged,
+    events.GetAnswered.KIND: _told,
+    events.ListAnswered.KIND: _told,
+    events.WatchDelivered.KIND: _watched,
+    events.WatchListed.KIND: _told,
 }
 """By kind of event: the revision that it knows of; 0: none. Other kinds say nothing of it."""

@@ -1,0 +1,383 @@
+"""API servers of others, to which APIServices lead: whether they answer, what they serve, and requests that go there.
+
+After ``kube-aggregator``. A process on loopback stands for a Service (``kemu up --service``); one of the type
+ExternalName leads to that host. The keys with which the gateway says who asks never enter the emulated cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import ssl
+import tempfile
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from kemu.emulated.gateway.answers import responses
+from kemu.emulated.gateway.answers.responses import Header, Response
+from kemu.emulated.gateway.authentication.certificates import Authority
+from kemu.emulated.gateway.backends import Backend, Refused
+from kemu.emulated.gateway.discovery.catalogue import Entry, Kind, Subresource, Version
+from kemu.emulated.gateway.requests.messages import Request
+from kemu.emulated.objects import identities, meta
+from kemu.emulated.objects.identities import User
+from kemu.errors import ApiError
+from kemu.messages.k8s import apiregistration_v1_pb2, core_v1_pb2
+from kemu.messages.v1 import api_pb2
+from kemu.runtime import outside
+from kemu.runtime.env import Clock
+
+if TYPE_CHECKING:
+    import aiohttp
+
+log = logging.getLogger(__name__)
+
+PERIOD_S = 1.0
+"""How often those that are not available are asked; the others a tenth as often, and whenever something was written."""
+_CHECK_S = 5.0
+PROXY = User("front-proxy-client", ())
+"""Whom the certificate names that the gateway shows."""
+AUTHENTICATION = "extension-apiserver-authentication"
+"""The ConfigMap in which other API servers read whom to believe."""
+_CHECKER = User("system:kube-aggregator", (identities.MASTERS,))
+_DEFAULT_PORT = 443
+_HOPS = frozenset(
+    ("connection", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+     "authorization", "content-length", "date", "server")
+)  # fmt: skip
+"""Headers of one connection, and those that the gateway answers for."""
+_WATCHED = ("apiservices", "services")
+
+Service = apiregistration_v1_pb2.APIService
+
+
+def authentication(authority: str) -> core_v1_pb2.ConfigMap:
+    """What :data:`AUTHENTICATION` says. ``authority``: signs the certificates of clients and of the gateway; PEM."""
+    found = core_v1_pb2.ConfigMap()
+    found.metadata.name, found.metadata.namespace = AUTHENTICATION, "kube-system"
+    found.data["client-ca-file"] = found.data["requestheader-client-ca-file"] = authority
+    for key, names in (
+        ("allowed-names", [PROXY.name]),
+        ("username-headers", ["X-Remote-User"]),
+        ("uid-headers", ["X-Remote-Uid"]),
+        ("group-headers", ["X-Remote-Group"]),
+        ("extra-headers-prefix", ["X-Remote-Extra-"]),
+    ):
+        found.data[f"requestheader-{key}"] = json.dumps(names)
+    return found
+
+
+class _Server:
+    """What one APIService leads to."""
+
+    def __init__(self, service: Service, host: str, port: int, identity: bytes) -> None:
+        self.spec = service.spec.SerializeToString(deterministic=True)
+        self.where = host, port
+        self.path = f"/apis/{service.spec.group}/{service.spec.version}"
+        self.version = Version(service.spec.group, service.spec.version, (), is_stale=True)
+        """As it said last."""
+        self.schema = ""
+        """The path of its OpenAPI v3; empty: it has none."""
+        self.is_available = False
+        self.checked = 0.0
+        self._name = f"{service.spec.service.name}.{service.spec.service.namespace}.svc"
+        self._service = service
+        self._identity = identity
+        self._session: aiohttp.ClientSession | None = None
+
+    def open(self) -> aiohttp.ClientSession:
+        """Raises OSError and ValueError for a bundle of certificates that is none."""
+        import aiohttp
+
+        if self._session is None:
+            spec = self._service.spec
+            context = ssl.create_default_context(cadata=bytes(spec.caBundle).decode() or None)
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+            if spec.insecureSkipTLSVerify:
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            if self._identity:
+                with tempfile.TemporaryDirectory() as directory:
+                    file = Path(directory) / "identity.pem"
+                    file.touch(0o600)
+                    file.write_bytes(self._identity)
+                    context.load_cert_chain(file)
+            connector = aiohttp.TCPConnector(ssl=context, resolver=outside.resolver(*self.where), limit=0)
+            self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, trust_env=False)
+        return self._session
+
+    def ask(
+        self, method: str, target: str, user: User, headers: Sequence[tuple[str, str]], body: bytes
+    ) -> contextlib.AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        import aiohttp
+        import yarl
+
+        return self.open().request(
+            method,
+            yarl.URL(f"https://{self._name}:{self.where[1]}{target}", encoded=True),
+            data=body or None,
+            headers=[*headers, *_remote(user)],
+            server_hostname=self._name,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=None),
+            skip_auto_headers=("user-agent", "accept", "accept-encoding", "content-type"),
+        )
+
+    async def get(self, path: str) -> bytes:
+        """Raises OSError, or what aiohttp raises."""
+        asking = self.ask("GET", path, _CHECKER, [("accept", "application/json")], b"")
+        async with asyncio.timeout(_CHECK_S), asking as answer:
+            if not 200 <= answer.status < 300:
+                raise OSError(f"bad status from https://{self.where[0]}:{self.where[1]}{path}: {answer.status}")
+            return await answer.read()
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+
+class Aggregator:
+    def __init__(self, clock: Clock, processes: Mapping[str, int], authority: Authority | None) -> None:
+        """``processes``: ports of loopback by NAMESPACE/NAME of Services. ``authority``: None: the gateway shows no
+        certificate."""
+        self._clock = clock
+        self._processes = processes
+        pair = authority.client(PROXY) if authority is not None else None
+        self._identity = pair.certificate + pair.key if pair is not None else b""
+        self._servers: dict[str, _Server] = {}
+        """By the names of the APIServices."""
+        self._remote: set[str] = set()
+        """Names of all APIServices that lead elsewhere."""
+        self._task: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()
+        self._looked = asyncio.Event()
+        """The APIServices have been read once."""
+
+    def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def written(self, plural: str, backend: Backend) -> None:
+        """An object of a kind was written through ``backend``."""
+        if plural in _WATCHED:
+            self._begin(backend)
+            self._news.set()
+            if plural == _WATCHED[0]:
+                self._looked.clear()
+
+    async def find(self, path: str, backend: Backend) -> _Server | None:
+        """What a URL leads to, if an APIService says so; an answer that there is none available is for the caller."""
+        await self._ready(backend)
+        parts = path.strip("/").split("/")
+        if parts[:2] == ["openapi", "v3"]:
+            parts = parts[2:]
+        if len(parts) < 3 or parts[0] != "apis":
+            return None
+        return self._servers.get(f"{parts[2]}.{parts[1]}")
+
+    async def is_elsewhere(self, path: str, backend: Backend) -> bool:
+        """Whether an APIService says that another server answers."""
+        await self._ready(backend)
+        parts = path.strip("/").split("/")
+        return len(parts) > 2 and parts[0] == "apis" and f"{parts[2]}.{parts[1]}" in self._remote
+
+    async def versions(self, backend: Backend) -> tuple[Version, ...]:
+        """What discovery tells of other servers."""
+        await self._ready(backend)
+        return tuple(one.version for _, one in sorted(self._servers.items()))
+
+    async def schemas(self, backend: Backend) -> dict[str, str]:
+        """Paths of their OpenAPI v3, by ``apis/GROUP/VERSION``."""
+        await self._ready(backend)
+        return {one.path[1:]: one.schema for one in self._servers.values() if one.schema}
+
+    async def forward(self, request: Request, server: _Server, most_bytes: int) -> Response:
+        """``proxyHandler``. The user may do what the request asks for."""
+        if not server.is_available:
+            return responses.text(503, "service unavailable\n")
+        body = await request.body(most_bytes) if request.method in ("POST", "PUT", "PATCH", "DELETE") else b""
+        passed = [
+            (name, value)
+            for name, value in request.headers.items()
+            if name not in _HOPS and not name.startswith(("x-remote-", "impersonate-"))
+        ]
+        asking = server.ask(request.method, request.target, request.user, passed, body)
+        try:
+            answer = await asking.__aenter__()
+        except (TimeoutError, OSError, ValueError) as error:
+            return responses.text(503, f"error trying to reach service: {error}\n")
+        headers: list[Header] = [
+            (name.lower().encode(), value.encode("latin-1"))
+            for name, value in answer.headers.items()
+            if name.lower() not in _HOPS
+        ]
+        return Response(answer.status, "", _pieces(request, answer), headers)
+
+    # What is known of them
+
+    async def _ready(self, backend: Backend) -> None:
+        self._begin(backend)
+        await self._looked.wait()
+
+    def _begin(self, backend: Backend) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._keep(backend), name="other API servers")
+
+    async def _keep(self, backend: Backend) -> None:
+        try:
+            while True:
+                self._news.clear()
+                try:
+                    await self._look(backend)
+                except (Refused, ApiError) as error:
+                    log.warning("API services: %s", error)
+                self._looked.set()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), PERIOD_S if self._servers else None)
+        finally:
+            for server in self._servers.values():
+                await server.close()
+
+    async def _look(self, backend: Backend) -> None:
+        """``AvailableConditionController.sync``, of those that a process stands for. Of the others the cluster itself
+        says why they are not available."""
+        listing = api_pb2.ListRequest(resource=api_pb2.Resource(resource="apiservices"))
+        listed = (await backend.call("List", listing, identities.ADMINISTRATOR)).items
+        found = {one.metadata.name: one for one in map(Service.FromString, listed) if one.spec.HasField("service")}
+        self._remote = set(found)
+        places = {name: await self._place(backend, one) for name, one in found.items()}
+        for name in [*self._servers]:
+            server, service = self._servers[name], found.get(name)
+            spec = service.spec.SerializeToString(deterministic=True) if service is not None else b""
+            if server.spec != spec or places.get(name) != server.where:
+                await self._servers.pop(name).close()
+        for name, service in found.items():
+            place = places[name]
+            if place is not None and name not in self._servers:
+                self._servers[name] = _Server(service, *place, self._identity)
+        self._looked.set()
+        now = asyncio.get_running_loop().time()
+        for name, server in [*self._servers.items()]:
+            if not server.is_available or now - server.checked >= 10 * PERIOD_S:
+                server.checked = now
+                await self._check(backend, found[name], server)
+
+    async def _place(self, backend: Backend, service: Service) -> tuple[str, int] | None:
+        """Host and port; None: nothing answers there."""
+        where = service.spec.service
+        get = api_pb2.GetRequest(
+            resource=api_pb2.Resource(resource="services", namespace=where.namespace), name=where.name
+        )
+        try:
+            found = core_v1_pb2.Service.FromString((await backend.call("Get", get, identities.ADMINISTRATOR)).object)
+        except Refused:
+            return None
+        port = where.port if where.HasField("port") else _DEFAULT_PORT
+        if found.spec.type == "ExternalName":
+            return found.spec.externalName, port
+        name = f"{where.namespace}/{where.name}"
+        if name not in self._processes or all(one.port != port for one in found.spec.ports):
+            return None
+        return "127.0.0.1", self._processes[name]
+
+    async def _check(self, backend: Backend, service: Service, server: _Server) -> None:
+        import aiohttp
+
+        state = "True", "Passed", "all checks passed"
+        try:
+            server.version = _version(server.version, json.loads(await server.get(server.path)))
+            server.is_available = True
+        except (OSError, ValueError, KeyError, TypeError, TimeoutError, aiohttp.ClientError) as error:
+            url = f"https://{server.where[0]}:{server.where[1]}{server.path}"
+            why = str(error) or "context deadline exceeded"
+            state = "False", "FailedDiscoveryCheck", f"failing or missing response from {url}: {why}"
+            server.is_available = False
+            server.version = Version(
+                server.version.group, server.version.version, server.version.entries, is_stale=True
+            )
+        if server.is_available:
+            server.schema = ""
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, TimeoutError, aiohttp.ClientError):
+                paths = json.loads(await server.get("/openapi/v3"))["paths"]
+                server.schema = str(paths[server.path[1:]]["serverRelativeURL"])
+        await self._tell(backend, service, state)
+
+    async def _tell(self, backend: Backend, service: Service, state: tuple[str, str, str]) -> None:
+        condition = next((one for one in service.status.conditions if one.type == "Available"), None)
+        if condition is None:
+            condition = service.status.conditions.add(type="Available")
+        if (condition.status, condition.reason, condition.message) == state:
+            return
+        if condition.status != state[0]:
+            meta.set_time(condition.lastTransitionTime, self._clock.unix_ns())
+        condition.status, condition.reason, condition.message = state
+        update = api_pb2.UpdateRequest(
+            resource=api_pb2.Resource(resource="apiservices"),
+            object=service.SerializeToString(deterministic=True),
+            subresource="status",
+            name=service.metadata.name,
+        )
+        with contextlib.suppress(Refused):  # somebody was faster: it is looked at anew
+            await backend.call("Update", update, identities.ADMINISTRATOR)
+
+
+def _remote(user: User) -> list[tuple[str, str]]:
+    """``SetAuthProxyHeaders``."""
+    found = [("X-Remote-User", user.name), *(("X-Remote-Group", group) for group in user.groups)]
+    if user.uid:
+        found.append(("X-Remote-Uid", user.uid))
+    return [*found, *((f"X-Remote-Extra-{quote(key, safe='')}", one) for key, values in user.extra for one in values)]
+
+
+async def _pieces(request: Request, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
+    """The body, as long as the client listens."""
+    gone = asyncio.ensure_future(request.disconnected())
+    try:
+        while True:
+            reading = asyncio.ensure_future(answer.content.readany())
+            await asyncio.wait({reading, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not reading.done():
+                reading.cancel()
+                return
+            piece = reading.result()
+            if not piece:
+                return
+            yield piece
+    finally:
+        gone.cancel()
+        answer.close()
+
+
+def _version(before: Version, document: Mapping[str, Any]) -> Version:
+    """Of an ``APIResourceList``. Raises KeyError and TypeError for what is none."""
+    entries: dict[str, dict[str, Any]] = {}
+    parts: dict[str, list[Subresource]] = {}
+    for one in document["resources"]:
+        name, _, part = str(one["name"]).partition("/")
+        kind = Kind(str(one["kind"]), str(one.get("group", "")), str(one.get("version", "")))
+        if part:
+            parts.setdefault(name, []).append(Subresource(part, kind, tuple(map(str, one["verbs"]))))
+        else:
+            entries[name] = one
+    return Version(
+        before.group,
+        before.version,
+        tuple(
+            Entry(
+                name,
+                str(one.get("singularName", "")),
+                str(one["kind"]),
+                bool(one["namespaced"]),
+                tuple(map(str, one["verbs"])),
+                tuple(map(str, one.get("shortNames", ()))),
+                tuple(map(str, one.get("categories", ()))),
+                tuple(parts.get(name, ())),
+                is_stored=False,
+                is_custom=True,
+            )
+            for name, one in sorted(entries.items())
+        ),
+    )
