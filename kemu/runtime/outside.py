@@ -71,6 +71,24 @@ class BadAuthorities(KemuError):
     """The question holds no certificates."""
 
 
+class Sockets:
+    """Those of one client, so that they can be shut at once: TLS ends politely, which takes as long as the other side
+    likes."""
+
+    def __init__(self) -> None:
+        self._opened: list[socket.socket] = []
+
+    def open(self, address: tuple[Any, ...]) -> socket.socket:
+        self._opened = [one for one in self._opened if one.fileno() >= 0]
+        self._opened.append(socket.socket(*address[:3]))
+        return self._opened[-1]
+
+    def shut(self) -> None:
+        for one in self._opened:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
 class _Lane:
     """One connection to a process, which questions use one after the other."""
 
@@ -80,16 +98,11 @@ class _Lane:
         self.place = urlsplit(question.url)
         self.where = question.address
         self.has_answered = False
-        self._opened: list[socket.socket] = []
+        self._sockets = Sockets()
         connector = aiohttp.TCPConnector(
-            resolver=resolver(*self.where), ssl=context, keepalive_timeout=_IDLE_S, socket_factory=self._open
+            resolver=resolver(*self.where), ssl=context, keepalive_timeout=_IDLE_S, socket_factory=self._sockets.open
         )
         self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, trust_env=False)
-
-    def _open(self, address: tuple[Any, ...]) -> socket.socket:
-        self._opened = [one for one in self._opened if one.fileno() >= 0]
-        self._opened.append(socket.socket(*address[:3]))
-        return self._opened[-1]
 
     async def ask(self, question: Question) -> Answer:
         import aiohttp
@@ -110,10 +123,7 @@ class _Lane:
         return answer
 
     async def close(self) -> None:
-        # TLS ends politely, which takes as long as the other side likes.
-        for one in self._opened:
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
+        self._sockets.shut()
         await self._session.close()
 
 

@@ -21,6 +21,7 @@ GROUP = "/apis/networking.k8s.io/v1"
 RANGES, ADDRESSES, SERVICES = f"{GROUP}/servicecidrs", f"{GROUP}/ipaddresses", "/api/v1/namespaces/default/services"
 MERGE = "application/merge-patch+json"
 SETTLED_S = 3.0
+WAIT = "WAIT"
 Step = tuple[str, str, Any, float]
 """Method, path, body, and how long it takes until the answer is the expected one."""
 
@@ -54,6 +55,10 @@ def _get(path: str) -> Step:
 
 def _until(path: str, seconds: float = SETTLED_S) -> Step:
     return "GET", path, None, seconds
+
+
+def _wait(seconds: float) -> Step:
+    return WAIT, "", None, seconds
 
 
 def _delete(path: str) -> Step:
@@ -176,6 +181,8 @@ TWO: list[Step] = [
     _service("turned", "?dryRun=All", ipFamilies=["IPv6", "IPv4"], ipFamilyPolicy="RequireDualStack"),
     # Up and down
     _service("up", clusterIP="10.96.5.8"),
+    # What a Service gets in its first second has "a wrong reference" where the repair is faster than the update.
+    _wait(2),
     _patch(f"{SERVICES}/up", spec={"ipFamilyPolicy": "PreferDualStack", "clusterIPs": ["10.96.5.8", "fd00:10::8"]}),
     _get(f"{ADDRESSES}/fd00:10::8"),
     _patch(f"{SERVICES}/up", spec={"clusterIPs": ["10.96.5.8"]}),
@@ -206,7 +213,7 @@ def told(status: int, answer: Any) -> dict[str, Any]:
     if answer.get("kind") == "EventList":
         events = [(one["involvedObject"]["name"], one["reason"], one["message"]) for one in answer["items"]]
         ours = {one for one in events if one[1].startswith(("ClusterIP", "IPAddress"))}
-        return {"events": sorted(ours)}
+        return {"events": sorted(map(list, ours))}
     return {"status": status, "answer": _plain(answer)}
 
 
@@ -230,6 +237,9 @@ def _record(kubeconfig: Path, steps: list[Step]) -> Iterator[dict[str, Any]]:
     with httpx.Client(verify=recorder._context(config), base_url=server, timeout=40) as http:
         for method, path, body, waits in steps:
             time.sleep(waits or 0.3)
+            if method == WAIT:
+                yield {"request": [method, path, body, waits]}
+                continue
             content = None if body is None else json.dumps(body)
             answer = http.request(method, path, content=content, headers={"content-type": content_type(method)})
             yield {"request": [method, path, body, waits], **told(answer.status_code, answer.json())}

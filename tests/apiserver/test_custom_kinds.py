@@ -10,7 +10,7 @@ import pytest
 from kemu import errors
 from kemu.emulated.client.clients import Client
 from kemu.emulated.client.informers import Callbacks, Informer
-from kemu.emulated.objects import custom_kinds
+from kemu.emulated.objects import custom_kinds, meta
 from kemu.emulated.objects.conversion import convert, custom_objects
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject, CustomResourceDefinition
 from kemu.messages.v1 import api_pb2
@@ -121,8 +121,7 @@ def test_custom_kinds_survive_the_restart_of_servers_and_store() -> None:
             await runtime.clock.sleep(15)
             found = await client.get(WIDGETS, "a", "default")
             assert custom_objects.content(found) == {"spec": {"size": 1}}
-        updated = CustomObject()
-        updated.CopyFrom(found)
+        updated = meta.copied(found)
         custom_objects.put(updated, {"spec": {"size": 2}})
         assert (await client.update(updated, kind=WIDGETS)).metadata.generation == 2
 

@@ -13,6 +13,7 @@ from typing import Any
 import grpc
 import pytest
 
+import kemu
 from kemu import errors
 from kemu.emulated.apiserver.fairness import fairness, lending, levels
 from kemu.emulated.objects.conversion import convert
@@ -271,3 +272,30 @@ def test_levels_lend_what_they_do_not_need_as_in_kubernetes() -> None:
         }  # fmt: skip
 
     run(main, servers=({"service_time": 0.1},))
+
+
+def test_a_scenario_brings_schemas_that_slow_its_kubelets() -> None:
+    def throttled(*objects: flow.FlowSchema | flow.PriorityLevelConfiguration) -> int:
+        containers = [{"name": "main"}]
+        events = [
+            {"at": "2s", "create": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{number}"},
+                                    "spec": {"containers": containers}}}
+            for number in range(12)
+        ]  # fmt: skip
+        spec = {
+            "nodes": [{"namePrefix": "node-", "count": 6}],
+            "duration": "30s",
+            "timing": {"apiService": "500ms"},
+            "apiServers": {"maxRequestsInFlight": 6, "maxMutatingRequestsInFlight": 0},
+            "manifests": [convert.to_manifest(one) for one in objects],
+            "events": events,
+        }
+        found = kemu.run(spec)
+        assert len(found.pods) == 12
+        assert all(pod.bound_s is not None for pod in found.pods.values()), "the scheduler is not concerned"
+        return int(found.counts["requests_throttled"])
+
+    nodes = schema_of("small", "unused")
+    nodes.spec.rules[0].subjects[0].CopyFrom(flow.Subject(kind="Group", group=flow.GroupSubject(name="system:nodes")))
+    assert throttled(level_of("small", 1), nodes) > 5
+    assert throttled() == 0

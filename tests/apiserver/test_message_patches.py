@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kemu import errors
 from kemu.emulated.apiserver.registry.patching import patches, strategic_merges
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.conversion import convert
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2
@@ -20,8 +21,7 @@ def conditions(**status: str) -> list[core_v1_pb2.PodCondition]:
 
 
 def merged(target: Any, patch: Any, removed: Any = None) -> Any:
-    found = type(target)()
-    found.CopyFrom(target)
+    found = meta.copied(target)
     if removed is not None:
         patches.remove(found, removed)
     patches.merge_message(found, patch)

@@ -17,6 +17,7 @@ from tests.gateway.gateway_cluster import Cluster
 SERVICES = "/api/v1/namespaces/default/services"
 POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
 PORT = {"port": 80}
+SPEED = 10.0
 RECORDED = Path(__file__).with_name("real_networks.json")
 """Services and NetworkPolicies that were created one after the other on kube-apiserver v1.36.3, and what was wrong."""
 
@@ -133,6 +134,9 @@ def test_ranges_and_addresses_are_as_on_a_real_control_plane(families: str, rang
     async def main(cluster: Cluster) -> None:
         for number, step in enumerate(json.loads(service_ranges.FILE.read_text())[families]):
             method, path, body, waits = step.pop("request")
+            if method == service_ranges.WAIT:
+                await asyncio.sleep(waits / SPEED)
+                continue
             headers = {"content-type": service_ranges.content_type(method)}
             content = None if body is None else json.dumps(body)
             for _ in range(300 if waits else 1):
@@ -144,7 +148,7 @@ def test_ranges_and_addresses_are_as_on_a_real_control_plane(families: str, rang
             assert found == step, (number, method, path, body)
 
     controller = ActorSpec("controller/service-cidr", "kemu.emulated.controllers.services.ranges:ServiceRanges")
-    gateway_cluster.run(main, servers=({"service_ranges": ranges},), others=[controller])
+    gateway_cluster.run(main, servers=({"service_ranges": ranges},), others=[controller], speed=SPEED)
 
 
 def test_an_ingress_gets_the_newest_default_class() -> None:

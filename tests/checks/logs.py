@@ -6,6 +6,9 @@ import zlib
 from typing import Any
 
 from kemu.emulated.objects.wire import wires
+from kemu.lab.checks import registry
+from kemu.lab.checks.limits import Limits
+from kemu.lab.checks.results import Result
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.frames import Entry
 
@@ -186,3 +189,9 @@ class Log:
         if before is not None:
             self.values = dict(before)
         self.state(seconds, "store.recovered", replayed=revision, torn_bytes=0)
+
+
+def judged(log: Log, check: str, **limits: Any) -> Result:
+    """What a check says of the log."""
+    _, results = registry.judge(log.events, within=Limits(**limits))
+    return next(result for result in results if result.id == check)

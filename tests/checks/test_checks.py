@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kemu.lab.checks import registry
-from kemu.lab.checks.limits import Limits
-from kemu.lab.checks.results import Result
-from tests.checks.logs import Log
-
-
-def judged(log: Log, check: str, **limits: int) -> Result:
-    _, results = registry.judge(log.events, within=Limits(**limits))
-    return next(result for result in results if result.id == check)
+from tests.checks.logs import Log, judged
 
 
 class TestNoNodeOvercommitted:

@@ -7,17 +7,9 @@ from typing import Any
 
 import pytest
 
-from kemu.lab.checks import registry
-from kemu.lab.checks.limits import Limits
-from kemu.lab.checks.results import Result
 from kemu.lab.checks.workloads import owners, shortages
 from kemu.messages.k8s import apps_v1_pb2, batch_v1_pb2, coordination_v1_pb2, core_v1_pb2, policy_v1_pb2
-from tests.checks.logs import Log
-
-
-def judged(log: Log, check: str, **limits: Any) -> Result:
-    _, results = registry.judge(log.events, within=Limits(**limits))
-    return next(result for result in results if result.id == check)
+from tests.checks.logs import Log, judged
 
 
 class Scene(Log):

@@ -13,6 +13,7 @@ from kemu.emulated.apiserver.registry.reads import Reader
 from kemu.emulated.apiserver.registry.registry import Registry
 from kemu.emulated.apiserver.storage import Entry
 from kemu.emulated.apiserver.watch.cache import Collection
+from kemu.emulated.objects import meta
 from kemu.emulated.store import journal
 from kemu.emulated.store.operations import Requests
 from kemu.lab.scenario.loading import loader
@@ -53,8 +54,7 @@ def stale_gets_and_lists(patch: pytest.MonkeyPatch) -> None:
     get, list_ = Reader.get, Reader.list
 
     def from_cache(request: Any) -> Any:
-        other = type(request)()
-        other.CopyFrom(request)
+        other = meta.copied(request)
         other.resource_version = other.resource_version or "0"
         return other
 

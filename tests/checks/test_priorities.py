@@ -10,21 +10,14 @@ import pytest
 from kemu.emulated.scheduler.cache.nominations import Nominator
 from kemu.emulated.scheduler.plugins.priority_sort import PrioritySort
 from kemu.emulated.scheduler.preemption import candidates
-from kemu.lab.checks import registry
-from kemu.lab.checks.limits import Limits
 from kemu.lab.checks.results import Result
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
-from tests.checks.logs import SECOND, Log
+from tests.checks.logs import SECOND, Log, judged
 
 ACTOR = "scheduler/default-scheduler/0"
 OUTRANK, INVERSION = "preemptors-outrank-victims", "no-priority-inversion"
-
-
-def judged(log: Log, check: str, **limits: object) -> Result:
-    _, results = registry.judge(log.events, within=Limits(**limits))  # type: ignore[arg-type]
-    return next(result for result in results if result.id == check)
 
 
 class TestPreemptorsOutrankVictims:

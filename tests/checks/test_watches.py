@@ -17,16 +17,11 @@ from kemu.lab.checks.results import Result
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.runtime.runlog.frames import FILE_NAME, Reader
-from tests.checks.logs import Log
+from tests.checks.logs import Log, judged
 
 GAPS, TRUE = "watch-has-no-gaps", "watch-events-are-true"
 ACTOR = "scheduler/s/0"
 HEARD = ("A1:a", "A2:b", "M4:a", "D5:b")
-
-
-def judged(log: Log, check: str) -> Result:
-    _, results = registry.judge(log.events)
-    return next(result for result in results if result.id == check)
 
 
 def scene(*held: tuple[str, int], since: int = 0) -> Log:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import kemu
 from kemu.emulated.client import clients
 from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.scheduler.configuration.timings import Timing
@@ -122,3 +123,26 @@ def test_a_pod_that_is_bound_while_a_group_asks_extenders_is_no_longer_assumed(i
         return evicted, "uid-old" in cluster.assumed, cluster.pods["uid-old"].node_name
 
     assert sim(preempt) == (["old"], not is_seen, "n")
+
+
+@pytest.mark.parametrize(("behind", "written"), [("1ms", ["Scheduled"]), ("20ms", ["Scheduled", "Unschedulable"])])
+def test_with_its_watch_behind_a_scheduler_unsays_that_a_group_is_scheduled(behind: str, written: list[str]) -> None:
+    """It goes on at once with the member that waits, as ``kemu conformance live`` has seen kube-scheduler do."""
+    member = {
+        "schedulingGroup": {"podGroupName": "g"},
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": 2}}}],
+    }
+    group = {"metadata": {"name": "g"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}}
+    gates = {"GenericWorkload": True, "GangScheduling": True}
+    spec = {
+        "duration": "5100ms",
+        "timing": {"watchLatency": behind},
+        "nodes": [{"name": "n", "allocatable": {"cpu": 2, "memory": "1Gi", "pods": 9}}],
+        "schedulers": [{"name": "default-scheduler", "config": {"featureGates": gates}}],
+        "manifests": [{"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", **group}],
+        "workloads": [{"name": "p", "start": "5s", "arrivals": {"count": 2}, "pods": {"spec": member}}],
+    }
+    run = kemu.run({"apiVersion": "kemu.dev/v1", "kind": "Scenario", "metadata": {"name": "behind"}, "spec": spec})
+    changes = [one for entry in run.events if entry.kind == "store.txn" for one in entry.data["changes"]]
+    groups = [PodGroup.FromString(value) for _, key, value, *_ in changes if key.startswith("/registry/podgroups/")]
+    assert [one.reason for group in groups for one in group.status.conditions] == written

@@ -12,6 +12,7 @@ import pytest
 
 from kemu.doors.cli import main
 from kemu.emulated.client import clients
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.real import executables
 from kemu.emulated.scheduler.cache.cluster import Cluster
@@ -226,8 +227,7 @@ def _waiting(name: str, priority: int) -> core_v1_pb2.Pod:
 
 
 def _changed(pod: core_v1_pb2.Pod, *, node: str = "", start: int = 0) -> core_v1_pb2.Pod:
-    changed = core_v1_pb2.Pod()
-    changed.CopyFrom(pod)
+    changed = meta.copied(pod)
     if node:
         changed.spec.nodeName = node
     if start:

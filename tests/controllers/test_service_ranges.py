@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 from pathlib import Path
 
+import pytest
+
+from kemu import errors
+from kemu.emulated.apiserver.admission import services
+from kemu.emulated.controllers.services import ranges
+from kemu.emulated.objects.kinds import service_ranges
 from kemu.messages.k8s import core_v1_pb2, networking_v1_pb2
 from tests.controllers.test_node_failures import Played, play
 
@@ -102,3 +110,73 @@ def test_two_api_servers_never_give_one_address_twice(tmp_path: Path) -> None:
     """)  # fmt: skip
     made = addresses(found)
     assert len(made) == len(set(made.values())) == 12
+
+
+def made_range(name: str, *cidrs: str) -> networking_v1_pb2.ServiceCIDR:
+    made = networking_v1_pb2.ServiceCIDR()
+    made.metadata.name = name
+    made.spec.cidrs.extend(cidrs)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("others", "addresses", "may_go"),
+    [
+        (None, [], True),
+        ([], [], True),
+        ([], ["192.168.0.24"], False),
+        ([], ["192.168.1.24"], True),
+        ([], ["192.168.0.0"], True),
+        ([], ["192.168.0.255"], True),
+        ([], ["2001:db2::ffff:ffff:ffff:ffff"], False),
+        (["192.168.0.0/24"], ["192.168.0.23"], True),
+        (["192.168.0.0/26"], ["192.168.0.23"], True),
+        (["192.168.0.0/28"], ["192.168.0.23"], False),
+        (["192.168.0.0/16"], ["192.168.0.23"], True),
+    ],
+)
+def test_a_range_may_go_as_in_kubernetes(others: list[str] | None, addresses: list[str], may_go: bool) -> None:
+    """The cases of ``TestController_canDeleteCIDR``. ``others``: None: not even the range itself is known."""
+    one = made_range("kubernetes", "192.168.0.0/24", "2001:db2::/64")
+    known = [] if others is None else [one, *(made_range("other", cidr, "2001:db2::/64") for cidr in others)]
+    owner = core_v1_pb2.Service()
+    assert ranges.may_go(one, known, [service_ranges.of_service(name, owner) for name in addresses]) == may_go
+
+
+@pytest.mark.parametrize(
+    ("cidr", "static", "size"),
+    [
+        ("192.168.1.1/32", 0, 0), ("fd00::1/128", 0, 0), ("192.168.1.0/31", 0, 0), ("192.168.1.0/30", 0, 2),
+        ("fd00::/126", 0, 3), ("192.168.1.0/28", 0, 14), ("192.168.1.0/27", 16, 30), ("fd00::/124", 0, 15),
+        ("fd00::/122", 16, 63), ("192.168.0.0/22", 64, 1022), ("fd00::/118", 64, 1023), ("10.0.0.0/8", 256, 2**24 - 2),
+        ("fd00::/64", 256, 2**64 - 1),
+    ],
+)  # fmt: skip
+def test_the_lower_band_is_as_large_as_in_kubernetes(cidr: str, static: int, size: int) -> None:
+    """Cases of ``Test_calculateRangeOffset`` and ``Test_hostsPerNetwork``."""
+    found = services.Range(cidr, True)
+    assert (found.offset - found.first, max(found.end - found.first, 0)) == (static, size)
+
+
+def test_the_upper_band_comes_first_and_no_address_comes_twice() -> None:
+    found = list(services.Range("192.168.1.0/27", True).in_turn(random.Random(1)))
+    upper, lower = ([f"192.168.1.{n}" for n in numbers] for numbers in (range(17, 31), range(1, 17)))
+    assert sorted(found[:14]) == sorted(upper)
+    assert sorted(found[14:]) == sorted(lower)
+    assert found[:14] != upper
+
+
+def test_what_these_tests_are_for_would_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: a range goes at once, and an address counts as free that another API server has given."""
+    monkeypatch.setattr(ranges, "GRACE_S", 0)
+    with pytest.raises(AssertionError):
+        test_a_range_goes_when_its_addresses_are_in_another_one_or_nobodys(tmp_path / "range")
+    create = services.Services._create
+
+    async def careless(self: services.Services, name: str, service: core_v1_pb2.Service) -> None:
+        with contextlib.suppress(errors.AlreadyExists):
+            await create(self, name, service)
+
+    monkeypatch.setattr(services.Services, "_create", careless)
+    with pytest.raises(AssertionError):
+        test_two_api_servers_never_give_one_address_twice(tmp_path / "servers")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kemu.emulated.controllers.services import endpoints, hints, packing, subsets, trackers
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import meta, resources
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2
@@ -259,8 +259,7 @@ def test_a_tracker_knows_what_the_informer_does_not_show_yet() -> None:
     one.metadata.labels["kubernetes.io/service-name"] = "web"
     tracker.update(one)
     assert tracker.is_stale("default/web", [])
-    older = discovery_v1_pb2.EndpointSlice()
-    older.CopyFrom(one)
+    older = meta.copied(one)
     older.metadata.generation = 1
     assert tracker.is_stale("default/web", [older])
     assert not tracker.is_stale("default/web", [one])

@@ -44,8 +44,9 @@ async def cluster(
     settings: Settings | None = None,
     servers: Sequence[Mapping[str, Any]] = ({},),
     others: Sequence[ActorSpec] = (),
+    speed: float = 1.0,
 ) -> AsyncIterator[Cluster]:
-    """``servers``: the configuration of each API server. ``others``: further actors."""
+    """``servers``: the configuration of each API server. ``others``: further actors. ``speed``: of the clock."""
     names = tuple(f"apiserver/{number}" for number in range(len(servers)))
     loop = asyncio.get_running_loop()
     log: list[tuple[str, str, Mapping[str, Any]]] = []
@@ -62,7 +63,7 @@ async def cluster(
         ]
         specs += others
         now_ns = time.time_ns()
-        host.clock.configure(epoch_unix_ns=now_ns, speed=1.0, epoch_unix_s=now_ns // 1_000_000_000)
+        host.clock.configure(epoch_unix_ns=now_ns, speed=speed, epoch_unix_s=now_ns // 1_000_000_000)
         await host.start(specs)
         env = host.env("gateway")
         gateway = Gateway(env.dial, env.clock, settings or Settings(apiservers=names))

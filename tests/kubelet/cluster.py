@@ -109,10 +109,13 @@ class Cluster:
         created.status.startTime.seconds = self.clock.epoch_unix_s
         await self.client.update_status(created)
 
+    async def pod(self, name: str) -> core_v1_pb2.Pod:
+        """Raises NotFound."""
+        return await self.client.get("pods", name, "default")
+
     async def get(self, name: str) -> core_v1_pb2.Pod | None:
         try:
-            found: core_v1_pb2.Pod = await self.client.get("pods", name, "default")
-            return found
+            return await self.pod(name)
         except errors.NotFound:
             return None
 

@@ -12,8 +12,7 @@ def test_the_first_takes_the_room_and_the_second_is_refused(cluster: Cluster) ->
     async def main(cluster: Cluster) -> None:
         await cluster.create(pod("first", cpu="3"), pod("second", cpu="2"), pod("third", cpu="1"))
         await cluster.at(1)
-        found = await cluster.get("second")
-        assert found is not None
+        found = await cluster.pod("second")
         assert found.status.phase == "Failed"
         assert found.status.reason == "OutOfcpu"
         assert found.status.message == (
@@ -149,8 +148,7 @@ def test_what_ran_before_is_taken_over_without_being_asked(cluster: Cluster) -> 
     async def main(cluster: Cluster) -> None:
         await cluster.at(1)
         assert [await cluster.phase(name) for name in ("big", "bigger", "new")] == ["Running", "Running", "Failed"]
-        found = await cluster.get("bigger")
-        assert found is not None
+        found = await cluster.pod("bigger")
         assert meta.has_condition(found.status.conditions, "Ready")
         assert found.status.startTime.seconds == cluster.clock.epoch_unix_s
         await cluster.at(5)

@@ -43,8 +43,7 @@ def happened(cluster: Cluster, *kinds: str) -> list[tuple[float, str, str]]:
 
 
 async def found(cluster: Cluster, name: str) -> Any:
-    one = await cluster.get(name)
-    assert one is not None
+    one = await cluster.pod(name)
     return one.status
 
 
@@ -282,8 +281,7 @@ def test_one_exit_restarts_all_containers_in_their_order(cluster: Cluster) -> No
         await watch.synced()
         await cluster.create(one)
         await cluster.at(8)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert found.status.phase == "Running"
         (setup,), (first, other) = found.status.initContainerStatuses, found.status.containerStatuses
         assert setup.state.HasField("running")
@@ -311,8 +309,7 @@ def test_a_pod_that_needs_what_the_kubelet_lacks_is_refused(cluster: Cluster) ->
         container.restartPolicyRules.add(action="RestartAllContainers").exitCodes.operator = "NotIn"
         await cluster.create(one)
         await cluster.at(2)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert (found.status.phase, found.status.reason) == ("Failed", "PodFeatureUnsupported")
         assert found.status.message == (
             "Pod was rejected: Pod requires node features that are not available: RestartAllContainersOnContainerExits"

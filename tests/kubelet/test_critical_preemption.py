@@ -36,8 +36,7 @@ def test_a_critical_pod_gets_the_room_of_another(cluster: Cluster) -> None:
         assert await cluster.phase("victim") == "Running"
         assert await cluster.phase("important") == "Pending"
         await cluster.at(22)
-        victim = await cluster.get("victim")
-        assert victim is not None
+        victim = await cluster.pod("victim")
         assert (victim.status.phase, victim.status.reason) == ("Failed", "Preempting")
         assert victim.status.message == "Preempted in order to admit critical pod"
         target = meta.get_condition(victim.status.conditions, "DisruptionTarget")
@@ -98,8 +97,7 @@ def test_a_grace_period_that_is_too_short_ends_in_a_kill(cluster: Cluster) -> No
         await cluster.at(1)
         await cluster.create(critical("important", "4"))
         await cluster.at(7)
-        victim = await cluster.get("victim")
-        assert victim is not None
+        victim = await cluster.pod("victim")
         assert victim.status.containerStatuses[0].state.terminated.exitCode == 137
         assert await cluster.phase("important") == "Running"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from kemu.emulated.kubelet.kubelet import Kubelet
@@ -23,20 +21,6 @@ def hooked(name: str, seconds: int, **kwargs: float) -> core_v1_pb2.Pod:
         hook.exec.command.append("sleep")
         found.metadata.annotations["kemu.dev/pre-stop-seconds"] = str(seconds)
     return found
-
-
-@pytest.fixture
-def kubelets(monkeypatch: pytest.MonkeyPatch) -> list[Kubelet]:
-    """The kubelets that run, as they come."""
-    made: list[Kubelet] = []
-    init = Kubelet.__init__
-
-    def remember(self: Kubelet, *args: Any) -> None:
-        init(self, *args)
-        made.append(self)
-
-    monkeypatch.setattr(Kubelet, "__init__", remember)
-    return made
 
 
 @pytest.mark.parametrize(
@@ -102,8 +86,7 @@ def test_a_pod_has_its_deadline(cluster: Cluster) -> None:
         assert await cluster.phase("a") == "Running"
         await cluster.at(26)
         for name in ("a", "early"):
-            found = await cluster.get(name)
-            assert found is not None
+            found = await cluster.pod(name)
             assert (found.status.phase, found.status.reason) == ("Failed", "DeadlineExceeded")
             assert found.status.message == "Pod was active on the node longer than the specified deadline"
             assert not meta.has_condition(found.status.conditions, "DisruptionTarget")
@@ -144,12 +127,10 @@ def test_a_pod_that_the_kubelet_kills_shows_why_when_its_containers_are_gone(
         failure = statuses.Failure("Evicted", "the node was low", "TerminationByKubelet", "the node was low, therefore")
         kubelets[0].demand().pods.kill(worker, failure, lambda: gone.append(cluster.clock.now_ns() / 1e9), 8)
         await cluster.at(12)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert (found.status.phase, found.status.reason) == ("Running", "")
         await cluster.at(14)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert (found.status.phase, found.status.reason, found.status.message) == (
             "Failed", "Evicted", "the node was low",
         )  # fmt: skip
@@ -177,8 +158,7 @@ def test_the_oom_killer_takes_one_container(cluster: Cluster, kubelets: list[Kub
             assert kubelets[0].demand().pods.oom_kill(workers["default/both"], "main")
             assert not kubelets[0].demand().pods.oom_kill(workers["default/both"], "main")
             await cluster.at(second + 0.9)
-            found = await cluster.get("both")
-            assert found is not None
+            found = await cluster.pod("both")
             ended = found.status.containerStatuses[0]
             assert (ended.state if second == 5 else ended.lastState).terminated.reason == "OOMKilled"
             await cluster.at(second + 1.5)
@@ -186,20 +166,17 @@ def test_the_oom_killer_takes_one_container(cluster: Cluster, kubelets: list[Kub
         assert not kubelets[0].demand().pods.oom_kill(workers["default/both"], "nobody")
         assert kubelets[0].demand().pods.oom_kill(workers["default/once"], "main")
         await cluster.at(8)
-        found = await cluster.get("both")
-        assert found is not None
+        found = await cluster.pod("both")
         main_status, other = found.status.containerStatuses
         assert main_status.state.waiting.reason == "CrashLoopBackOff"
         last = main_status.lastState.terminated
         assert (last.reason, last.exitCode, main_status.restartCount) == ("OOMKilled", 137, 1)
         assert other.state.HasField("running")
-        found = await cluster.get("once")
-        assert found is not None
+        found = await cluster.pod("once")
         assert found.status.phase == "Failed"
         assert found.status.containerStatuses[0].state.terminated.reason == "OOMKilled"
         await cluster.at(20)
-        found = await cluster.get("both")
-        assert found is not None
+        found = await cluster.pod("both")
         assert found.status.containerStatuses[0].state.HasField("running")
 
     cluster.play(main)

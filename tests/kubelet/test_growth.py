@@ -5,27 +5,12 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-import pytest
-
 from kemu.emulated.kubelet.kubelet import Kubelet
 from kemu.emulated.kubelet.usage import curves
 from kemu.messages.k8s import core_v1_pb2
 from tests.kubelet.cluster import Cluster, node, pod
 
 LEAST, MOST = 10, 40
-
-
-@pytest.fixture
-def kubelets(monkeypatch: pytest.MonkeyPatch) -> list[Kubelet]:
-    made: list[Kubelet] = []
-    init = Kubelet.__init__
-
-    def remember(self: Kubelet, *args: Any) -> None:
-        init(self, *args)
-        made.append(self)
-
-    monkeypatch.setattr(Kubelet, "__init__", remember)
-    return made
 
 
 def kept(top: Any) -> dict[str, int]:

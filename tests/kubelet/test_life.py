@@ -13,8 +13,7 @@ def test_a_pod_runs_at_once_where_nothing_takes_time(cluster: Cluster) -> None:
         await cluster.at(5)
         await cluster.create(pod("a"))
         await cluster.clock.sleep(1)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         status = found.status
         assert status.phase == "Running"
         assert {one.type: one.status for one in status.conditions} == {
@@ -88,8 +87,7 @@ def test_a_pod_that_is_not_restarted_ends_with_its_containers(cluster: Cluster, 
     async def main(cluster: Cluster) -> None:
         await cluster.create(pod("a", restart="Never", run=10, exit_code=code))
         await cluster.at(11)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert found.status.phase == phase
         assert meta.has_condition(found.status.conditions, "Ready", "False")
         ended = found.status.containerStatuses[0].state.terminated
@@ -110,8 +108,7 @@ def test_restarts_wait_longer_each_time(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
         await cluster.create(pod("a", run=1, exit_code=1))
         await cluster.at(5)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         (container,) = found.status.containerStatuses
         assert found.status.phase == "Running"
         assert container.restartCount == 1
@@ -209,14 +206,12 @@ def test_writes_of_others_are_kept() -> None:
     async def main(cluster: Cluster) -> None:
         await cluster.client.create(pod("a", start=1))
         await cluster.at(1.2)
-        created = await cluster.get("a")
-        assert created is not None
+        created = await cluster.pod("a")
         # The kubelet will not have heard of it when it reports that the pod runs.
         meta.set_condition(created.status.conditions, "DisruptionTarget", "True", "X", "", 0)
         await cluster.client.update_status(created)
         await cluster.at(1.6)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert found.status.phase == "Running"
         assert meta.has_condition(found.status.conditions, "DisruptionTarget")
 

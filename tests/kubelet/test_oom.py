@@ -157,8 +157,7 @@ class TestOnAKubelet:
         async def main(cluster: Cluster) -> None:
             await cluster.create(self.leaky("a", "Always"))
             await cluster.at(100)
-            found = await cluster.get("a")
-            assert found is not None
+            found = await cluster.pod("a")
             status = found.status.containerStatuses[0]
             ended = status.state.terminated if status.state.HasField("terminated") else status.lastState.terminated
             assert (ended.reason, ended.exitCode) == ("OOMKilled", 137)
@@ -193,8 +192,7 @@ class TestOnAKubelet:
             await cluster.create(protected, small)
             for seconds in (21.5, 22.5):
                 await cluster.at(seconds)
-                found = await cluster.get("small")
-                assert found is not None
+                found = await cluster.pod("small")
                 status = found.status.containerStatuses[0]
                 seen.append((status.state.terminated.reason, status.lastState.terminated.reason))
             await cluster.at(40)

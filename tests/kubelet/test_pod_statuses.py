@@ -102,8 +102,7 @@ def test_status_and_conditions_name_the_generation_that_the_kubelet_has_seen(clu
         await cluster.create(pod("a", start=1))
         await cluster.at(5)
         for generation in (1, 2):
-            found = await cluster.get("a")
-            assert found is not None
+            found = await cluster.pod("a")
             assert found.metadata.generation == found.status.observedGeneration == generation
             conditions = {one.type: one.observedGeneration for one in found.status.conditions}
             assert conditions == dict.fromkeys(GENERATED, generation)
@@ -117,8 +116,7 @@ def test_a_rejected_pod_names_the_generation_too(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
         await cluster.create(pod("a", cpu="100"))
         await cluster.at(5)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert (found.status.phase, found.status.observedGeneration) == ("Failed", 1)
 
     cluster.play(main)
@@ -132,8 +130,7 @@ def test_the_reason_of_a_disruption_names_the_generation_too(cluster: Cluster) -
         critical.spec.priorityClassName = "system-node-critical"
         await cluster.create(critical)
         await cluster.at(50)
-        found = await cluster.get("small")
-        assert found is not None
+        found = await cluster.pod("small")
         condition = meta.get_condition(found.status.conditions, "DisruptionTarget")
         assert condition is not None
         assert condition.observedGeneration == found.metadata.generation > 0

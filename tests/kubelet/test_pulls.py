@@ -25,8 +25,7 @@ def of(name: str, *images: str, policy: str = "", **life: float) -> core_v1_pb2.
 
 async def waiting(cluster: Cluster, name: str) -> tuple[str, str]:
     """Reason and message of the first container."""
-    found = await cluster.get(name)
-    assert found is not None
+    found = await cluster.pod(name)
     state: Any = found.status.containerStatuses[0].state.waiting
     return state.reason, state.message
 
@@ -35,8 +34,7 @@ def test_the_images_of_a_pod_come_one_after_the_other(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
         await cluster.create(of("a", "x:1", "y:1"))
         await cluster.at(7)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         # The first one runs already.
         assert found.status.phase == "Pending"
         assert found.status.containerStatuses[0].state.HasField("running")
@@ -121,8 +119,7 @@ def test_one_container_without_an_image_does_not_hold_up_the_others(cluster: Clu
         one.metadata.annotations[f"{PULL_ERROR}.c0"] = "denied"
         await cluster.create(one)
         await cluster.at(5)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert found.status.phase == "Pending"
         assert found.status.containerStatuses[1].state.HasField("running")
 
@@ -181,8 +178,7 @@ def test_without_the_image_of_a_volume_its_containers_wait(cluster: Cluster) -> 
         reason, message = await waiting(cluster, "a")
         assert reason == "ImagePullBackOff"
         assert message == 'Back-off pulling image "models/a:1": ErrImagePull: manifest unknown'
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         # The other one mounts nothing of it.
         assert found.status.containerStatuses[1].state.HasField("running")
         healed: dict[str, Any] = {"metadata": {"annotations": {f"{PULL_ERROR}.model": None}}}

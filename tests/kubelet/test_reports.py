@@ -62,13 +62,11 @@ def test_conditions_say_of_which_generation_of_the_pod_they_speak(cluster: Clust
         important.spec.priorityClassName = "system-node-critical"
         await cluster.create(pod("victim", "3"))
         await cluster.at(1)
-        victim = await cluster.get("victim")
-        assert victim is not None
+        victim = await cluster.pod("victim")
         assert {one.type: one.observedGeneration for one in victim.status.conditions} == dict.fromkeys(ALWAYS, 1)
         await cluster.create(important)
         await cluster.at(2)
-        victim = await cluster.get("victim")
-        assert victim is not None
+        victim = await cluster.pod("victim")
         assert victim.status.phase == "Failed"
         assert {one.type: one.observedGeneration for one in victim.status.conditions} == dict.fromkeys(
             (*ALWAYS, "DisruptionTarget"), 1
@@ -141,18 +139,15 @@ def test_what_others_write_over_a_status_is_put_right_at_the_next_look(cluster: 
     async def main(cluster: Cluster) -> None:
         await cluster.create(pod("a", start=1))
         await cluster.at(5)
-        before = await cluster.get("a")
-        assert before is not None
+        before = await cluster.pod("a")
         await cluster.at(50)
         now_ns = cluster.clock.epoch_unix_s * 10**9 + cluster.clock.now_ns()
-        changed = core_v1_pb2.Pod()
-        changed.CopyFrom(before)
+        changed = meta.copied(before)
         meta.set_condition(changed.status.conditions, "Ready", "False", "Custom", "by hand", now_ns)
         changed.status.phase = "Pending"
         await cluster.client.update_status(changed)
         await cluster.at(61)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert found.metadata.resourceVersion != before.metadata.resourceVersion
         assert found.status.phase == "Running"
         assert meta.get_condition(found.status.conditions, "Ready") == meta.get_condition(

@@ -32,8 +32,7 @@ def test_a_resize_that_fits_is_carried_out(cluster: Cluster) -> None:
         await cluster.at(5)
         await resize(cluster, "a", requests={"cpu": "3"})
         await cluster.at(10)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert found.metadata.generation == found.status.observedGeneration == 2
         status = found.status.containerStatuses[0]
         assert status.resources.requests["cpu"].string == status.allocatedResources["cpu"].string == "3"
@@ -91,8 +90,7 @@ def test_another_change_of_the_pod_does_not_try_its_resize_again(cluster: Cluste
         patch = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
         await cluster.client.patch("pods", "a", "default", patch, "", "strategic")
         await cluster.at(15)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert found.metadata.generation == 3
         pending = next(one for one in found.status.conditions if one.type == "PodResizePending")
         assert pending.observedGeneration == 2
@@ -117,8 +115,7 @@ def test_a_resize_that_waits_keeps_its_place_whatever_it_becomes(cluster: Cluste
         assert list(conditions(await cluster.get("a"))) == ["PodResizePending"]
         # Its smaller resize is completed, and the other tried again.
         await cluster.at(15)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert found.status.containerStatuses[0].resources.requests["cpu"].string == "3"
 
     cluster.play(main)
@@ -155,8 +152,7 @@ def test_a_resize_policy_may_ask_for_a_restart(cluster: Cluster) -> None:
         await cluster.at(7)
         assert "PodResizeInProgress" in conditions(await cluster.get("a"))
         await cluster.at(15)
-        now = await cluster.get("a")
-        assert now is not None
+        now = await cluster.pod("a")
         assert conditions(now) == {}
         assert now.status.containerStatuses[0].restartCount == 1
         assert "Killing" in await reasons(cluster)
@@ -181,8 +177,7 @@ def test_a_container_is_held_to_the_limit_that_it_has(cluster: Cluster, *, waits
         await cluster.runtime.crash("kubelet/n1")
         await cluster.runtime.restart("kubelet/n1")
         await cluster.at(30)
-        now = await cluster.get("a")
-        assert now is not None
+        now = await cluster.pod("a")
         reason = now.status.containerStatuses[0].lastState.terminated.reason
         assert reason == ("" if waits else "OOMKilled")
 
@@ -243,8 +238,7 @@ def test_a_resize_comes_while_the_kubelet_is_down(cluster: Cluster) -> None:
         await cluster.at(5)
         await cluster.runtime.crash("kubelet/n1")
         await resize(cluster, "a", requests={"cpu": "3"})
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         status = found.status.containerStatuses[0]
         assert status.resources.requests["cpu"].string == status.allocatedResources["cpu"].string == "1"
         await cluster.at(12)
@@ -281,8 +275,7 @@ def test_a_restarted_kubelet_goes_on_with_a_resize_that_it_had_allocated(cluster
         await cluster.at(15)
         assert list(conditions(await cluster.get("a"))) == ["PodResizeInProgress"]
         await cluster.at(70)
-        now = await cluster.get("a")
-        assert now is not None
+        now = await cluster.pod("a")
         assert conditions(now) == {}
         status = now.status.containerStatuses[0]
         assert status.restartCount == (what == "request")
@@ -333,8 +326,7 @@ def test_the_resources_of_a_pod_are_resized(cluster: Cluster) -> None:
         await cluster.at(5)
         await cluster.client.patch("pods", "a", "default", _pod_level("3"), "resize", "strategic")
         await cluster.at(10)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert conditions(found) == {}
         assert found.status.resources.requests["cpu"].string == "3"
         assert found.status.allocatedResources["cpu"].string == "3"

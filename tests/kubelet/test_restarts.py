@@ -106,8 +106,7 @@ def test_a_crash_loop_goes_on(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
         await cluster.create(pod("a", run=1))
         await _down(cluster, 5, 20)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert found.status.containerStatuses[0].restartCount == 2
         assert await cluster.phase("a") == "Running"
 
@@ -154,8 +153,7 @@ def test_a_restarted_kubelet_judges_anew_what_runs(cluster: Cluster) -> None:
         await cluster.at(10)
         await cluster.runtime.restart(KUBELET)
         await cluster.at(12)
-        found = await cluster.get("choosy")
-        assert found is not None
+        found = await cluster.pod("choosy")
         assert (found.status.phase, found.status.reason) == ("Failed", "NodeAffinity")
         assert await cluster.phase("plain") == "Running"
         # Its cpu is free at once for the kubelet, although its containers take a while to stop.

@@ -16,9 +16,7 @@ def manifest(name: str = "proxy", cpu: str = "2", **fields: Any) -> bytes:
 
 
 async def mirror(cluster: Cluster, name: str = "proxy-n1") -> core_v1_pb2.Pod:
-    found = await cluster.get(name)
-    assert found is not None
-    return found
+    return await cluster.pod(name)
 
 
 def test_a_static_pod_runs_and_is_seen_by_its_mirror(cluster: Cluster) -> None:

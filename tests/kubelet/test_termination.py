@@ -222,14 +222,12 @@ def test_containers_go_when_somebody_else_declares_the_pod_finished(cluster: Clu
     async def main(cluster: Cluster) -> None:
         await cluster.create(pod("a", cpu="4", shutdown=10))
         await cluster.at(5)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         found.status.phase = "Failed"
         found.status.reason = "NodeLost"
         await cluster.client.update_status(found)
         await cluster.at(20)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert (found.status.phase, found.status.reason) == ("Failed", "NodeLost")
         await cluster.create(pod("b", cpu="4"))
         await cluster.at(21)
@@ -246,16 +244,14 @@ def test_a_final_phase_of_others_comes_back_if_the_kubelet_writes_before_it_hear
     async def main(cluster: Cluster) -> None:
         await cluster.client.create(pod("a", start=1, shutdown=10))
         await cluster.at(1.2)
-        created = await cluster.get("a")
-        assert created is not None
+        created = await cluster.pod("a")
         created.status.phase = "Failed"
         created.status.reason = "NodeLost"
         await cluster.client.update_status(created)
         await cluster.at(1.6)
         assert await cluster.phase("a") == "Running"
         await cluster.at(20)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert (found.status.phase, found.status.reason) == ("Failed", "NodeLost")
         assert found.status.containerStatuses[0].state.HasField("terminated")
 
@@ -274,8 +270,7 @@ def test_a_final_phase_of_others_is_not_written_over_while_containers_end(cluste
         await cluster.client.patch("pods", "a", "default", {"status": {"phase": "Succeeded"}}, "status")
         for seconds, ends in ((9, ["second"]), (20, ["main", "second"])):
             await cluster.at(seconds)
-            found = await cluster.get("a")
-            assert found is not None
+            found = await cluster.pod("a")
             assert found.status.phase == "Succeeded"
             statuses = found.status.containerStatuses
             assert [one.name for one in statuses if one.state.HasField("terminated")] == ends

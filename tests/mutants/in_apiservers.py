@@ -11,6 +11,7 @@ from kemu.emulated.apiserver.admission import node_restrictions
 from kemu.emulated.apiserver.authorization import roles
 from kemu.emulated.apiserver.registry import bindings, deletions, evictions, reads, registry
 from kemu.emulated.apiserver.watch import cache, fanout
+from kemu.emulated.objects import meta
 from kemu.messages.v1 import api_pb2
 from tests.mutants.planting import Decides, mutant
 
@@ -29,8 +30,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     get = reads.Reader.get
 
     async def stale(self: reads.Reader, request: api_pb2.GetRequest) -> bytes:
-        cached = api_pb2.GetRequest()
-        cached.CopyFrom(request)
+        cached = meta.copied(request)
         cached.resource_version = "0"
         return await get(self, cached)
 

@@ -21,6 +21,7 @@ from kemu.emulated.controllers.volumes import attachments
 from kemu.emulated.controllers.workloads import expectations, replica_sets
 from kemu.emulated.controllers.workloads.daemon import daemon_pods
 from kemu.emulated.controllers.workloads.deployments import rollouts
+from kemu.emulated.objects import meta
 from tests.mutants.planting import Decides, mutant
 
 LOST = ("seeds/lost-node-replacements",)
@@ -118,8 +119,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
     def keep(status: Any, with_finalizer: Any) -> bool:
         """The counters grow, and the list stays."""
-        listed = type(status.uncountedTerminatedPods)()
-        listed.CopyFrom(status.uncountedTerminatedPods)
+        listed = meta.copied(status.uncountedTerminatedPods)
         changed = count(status, with_finalizer)
         status.uncountedTerminatedPods.CopyFrom(listed)
         return changed

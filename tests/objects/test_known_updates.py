@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 
-from kemu.emulated.objects import resources, times
+from kemu.emulated.objects import meta, resources, times
 from kemu.emulated.objects.conversion import convert, descriptors
 from kemu.emulated.objects.managed_fields import known_updates, managers
 from kemu.messages.k8s import core_v1_pb2
@@ -66,19 +66,13 @@ def _change(dice: random.Random, message: Any, depth: int = 0) -> None:
         setattr(message, field.name, _value(dice, field))
 
 
-def _copy(message: Any) -> Any:
-    found = type(message)()
-    found.CopyFrom(message)
-    return found
-
-
 def _both(manager: managers.FieldManager, old: Any, new: Any, writer: str, now_s: int) -> None:
     """``new`` gets its entries."""
-    anew = _copy(new)
+    anew = meta.copied(new)
     before = None if old is None else convert.to_manifest(old)
     found = manager.update(before, convert.to_manifest(new), writer, times.format_time(now_s))
     known_updates.put(anew, found)
-    state = (None if old is None else old.SerializeToString(deterministic=True)), _copy(new)
+    state = (None if old is None else old.SerializeToString(deterministic=True)), meta.copied(new)
     known_updates.update(manager, old, new, writer, now_s)
     assert new.SerializeToString(deterministic=True) == anew.SerializeToString(deterministic=True)
     assert state[0] is None or state[0] == old.SerializeToString(deterministic=True)
@@ -97,7 +91,7 @@ def test_entries_are_those_that_are_computed_anew(plural: str) -> None:
         if obj is None or dice.random() < 0.05:
             obj = None
         old = obj
-        new = resource.message() if old is None else _copy(old)
+        new = resource.message() if old is None else meta.copied(old)
         for _ in range(dice.choice((1, 1, 2, 4)) if old is not None else 12):
             _change(dice, new)
         new.metadata.uid = "" if old is None else "u"
@@ -118,20 +112,20 @@ def test_the_address_of_a_pod_may_be_any(ips: tuple[str, str]) -> None:
         pod.metadata.name, pod.metadata.uid = "a", "u"
         pod.metadata.labels["app"] = "a"
         known_updates.update(managers.of("v1", "Pod", ""), None, pod, "maker", 1_767_225_600)
-        running = _copy(pod)
+        running = meta.copied(pod)
         running.spec.nodeName = "n"
         _both(managers.of("v1", "Pod", ""), pod, running, "scheduler", 1_767_225_601)
-        told = _copy(running)
+        told = meta.copied(running)
         told.status.podIP = ip
         told.status.podIPs.add(ip=ip)
         _both(status, running, told, "kubelet", 1_767_225_602)
         assert ip in told.metadata.managedFields[-1].fieldsV1.Raw.decode()
-        ended = _copy(told)
+        ended = meta.copied(told)
         ended.status.phase = "Succeeded"
         _both(status, told, ended, "kubelet", 1_767_225_603)
-        moved = _copy(ended)
+        moved = meta.copied(ended)
         moved.status.podIPs[0].ip = "10.9.9.9"
         _both(status, ended, moved, "other", 1_767_225_604)
-        two = _copy(moved)
+        two = meta.copied(moved)
         two.status.podIPs.add(ip="10.0.0.1")
         _both(status, moved, two, "kubelet", 1_767_225_605)

@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.wire import shared_objects
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cycle.decisions import Decider
@@ -50,8 +51,7 @@ def apply(cluster: Cluster, event: tuple[Any, ...]) -> None:
             objects.end(cluster, uid)
         case ("terminate", uid):
             if uid in cluster.pods:
-                changed = type(cluster.pods[uid].pod)()
-                changed.CopyFrom(cluster.pods[uid].pod)
+                changed = meta.copied(cluster.pods[uid].pod)
                 changed.metadata.deletionTimestamp.seconds = 9
                 cluster.see_pod(changed)
         case ("remove node", name):
@@ -202,8 +202,7 @@ def test_more_room_never_makes_a_node_unfit(history: list[tuple[Any, ...]], data
     decider = objects.decider(cluster)
     fit = [node.name for node in cluster.rows if decider.filter(cluster.pending(pod)).status(node.row) is None]
     for node in list(cluster.rows):
-        larger = type(node.node)()
-        larger.CopyFrom(node.node)
+        larger = meta.copied(node.node)
         for resource in ("cpu", "memory", "pods"):
             larger.status.allocatable[resource].string = "1000Gi"
         cluster.set_node(larger)

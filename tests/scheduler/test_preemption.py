@@ -15,6 +15,7 @@ from kemu import errors
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.scheduler.cache.cluster import Cluster
+from kemu.emulated.scheduler.cycle import verdicts
 from kemu.emulated.scheduler.cycle.simulations import Simulation
 from kemu.emulated.scheduler.experiments.switches import policy_of
 from kemu.emulated.scheduler.framework.results import PostFilterResult
@@ -334,3 +335,35 @@ def test_no_victim_could_have_stayed(data: st.DataObject) -> None:
     for victim in candidate.victims:
         cluster.remove_pod(victim.uid)
     assert decider.decide(pod).node == "n1"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_earlier_searches_found_changes_nothing(seed: int) -> None:
+    """Nodes known to be no candidates, rows with a verdict, tallies: as if nothing had been looked at before."""
+    draw, rng = random.Random(seed), random.Random()
+    names = [f"n{number}" for number in range(6)]
+    cluster = objects.cluster_of(
+        [objects.node(name, cpu=draw.choice(("2", "8", "10"))) for name in names],
+        [objects.pod(f"p{n}", "3", priority=draw.randrange(7), on=names[n % 6], start_s=1) for n in range(9)],
+    )
+    decider, wanted = objects.decider(cluster), draw.randint(1, 6)
+    preemptor = preemption.Preemptor(cluster, policy_of({}), rng, lambda nodes: wanted)
+    waiting = [cluster.pending(objects.pod(f"new{n}", "8", priority=5)) for n in range(4)]
+    for step in range(40):
+        what, name = draw.randrange(8), draw.choice(names)
+        if what == 0:
+            cluster.add_pod(cluster.pod(objects.pod(f"more{step}", "1", priority=2, start_s=step)), name)
+        elif what == 1 and cluster.nodes[name].pods:
+            cluster.remove_pod(next(iter(cluster.nodes[name].pods)))
+        elif what == 2:
+            cluster.nominator.nominate(draw.choice(waiting), name)
+        elif what == 3:
+            cluster.set_node(objects.node(name, cpu=draw.choice(("2", "9"))))
+        pod = draw.choice(waiting)
+        filtering, anew = decider.filter(pod), objects.decider(cluster).filter(pod)
+        assert filtering.verdicts[:6].tolist() == anew.verdicts[:6].tolist()
+        assert filtering.tally == verdicts.tally_of(anew.verdicts[:6])
+        assert preemptor.potential_rows(filtering).tolist() == preemptor.potential_rows(anew).tolist()
+        rng.seed(step)
+        first = preemption.Preemptor(cluster, policy_of({}), random.Random(step), lambda nodes: wanted)
+        assert preemptor.preempt(filtering) == first.preempt(anew)

@@ -48,6 +48,8 @@ class Handler(BaseHTTPRequestHandler):
         subject = dict(part[0] for part in (self.connection.getpeercert() or {}).get("subject", ()))  # type: ignore[attr-defined]
         if subject.get("commonName") != "front-proxy-client":
             self.answer(401, {"message": f"who is {subject}?"})
+        elif self.server.hangs:
+            self.server.more.wait(20)
         elif not self.server.works:
             self.answer(500, {})
         elif self.path == ROOT:
@@ -94,6 +96,7 @@ class Things(ThreadingHTTPServer):
     def __init__(self, folder: Path) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.works = True
+        self.hangs = False
         self.more = threading.Event()
         self.authority = Authority.make()
         pair = self.authority.server(["things.default.svc"])
@@ -183,6 +186,7 @@ def test_requests_go_to_the_other_server_as_their_user(client: Client, things: T
     assert answer.status_code == 200, answer.text
     asked = answer.json()
     assert asked["path"] == f"{THINGS}?limit=5"
+    assert asked["headers"]["host"] == ["things.default.svc"]
     assert asked["headers"]["x-remote-user"] == ["kubernetes-admin"]
     assert asked["headers"]["x-remote-group"] == ["system:masters", "system:authenticated"]
     assert "authorization" not in asked["headers"]
@@ -236,9 +240,18 @@ def test_discovery_tells_of_the_other_server_and_that_it_is_gone(client: Client,
     assert client.http.get(THINGS).status_code == 404
 
 
-def test_a_server_that_nobody_vouches_for_is_not_available(
-    client: Client, things: Things, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_waits_for_a_server_that_hangs(client: Client, things: Things) -> None:
+    things.hangs = True
+    serve(client)
+    begin = time.monotonic()
+    register(client, insecureSkipTLSVerify=True)
+    assert client.http.get("/api/v1/nodes").status_code == 200
+    assert client.http.get(THINGS).status_code == 503
+    assert time.monotonic() - begin < aggregation.CHECK_S
+    assert client.condition("FailedDiscoveryCheck")["message"].endswith("context deadline exceeded")
+
+
+def test_a_server_that_nobody_vouches_for_is_not_available(client: Client, things: Things) -> None:
     serve(client)
     register(client, caBundle=base64.b64encode(Authority.make().certificate).decode())
     assert "certificate" in client.condition("FailedDiscoveryCheck")["message"]

@@ -19,6 +19,7 @@ from kemu.emulated.autoscaler.scale_downs import Removable
 from kemu.emulated.autoscaler.settings import ScaleDown
 from kemu.emulated.autoscaler.simulator.drainability import Budgets, Rules
 from kemu.emulated.client import clients, retries
+from kemu.emulated.objects import meta
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.runtime.runlog.events import ScaleDownBegun, ScaleDownEnded
@@ -191,8 +192,7 @@ class Actuator:
         for."""
         name, latest = node.metadata.name, False
         while True:
-            fresh = core_v1_pb2.Node()
-            fresh.CopyFrom(node)
+            fresh = meta.copied(node)
             if change(fresh):
                 try:
                     await retries.patiently(self._env, functools.partial(self._client.update, fresh))

@@ -73,8 +73,7 @@ def has_blocking_local_storage(pod: core_v1_pb2.Pod) -> bool:
 
 def unbound(pod: core_v1_pb2.Pod) -> core_v1_pb2.Pod:
     """A copy that waits for a node."""
-    copy = core_v1_pb2.Pod()
-    copy.CopyFrom(pod)
+    copy = meta.copied(pod)
     copy.spec.ClearField("nodeName")
     return copy
 

@@ -18,6 +18,7 @@ from kemu.emulated.autoscaler.simulator.devices import UtilizationError
 from kemu.emulated.autoscaler.simulator.drainability import Budgets, Rules
 from kemu.emulated.autoscaler.simulator.placements import Placements
 from kemu.emulated.autoscaler.simulator.snapshots import Snapshot
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import requests
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
@@ -199,8 +200,7 @@ class Planner:
         for pod in snapshot.pods_on(name):
             snapshot.take_away(pod.metadata.uid)
         # The node stays while it is drained, for spread constraints count it (replaceWithTaintedGhostNode).
-        ghost = core_v1_pb2.Node()
-        ghost.CopyFrom(node)
+        ghost = meta.copied(node)
         ghost.spec.taints.add(key=taints.TO_BE_DELETED, value=str(unix_ns // SECOND_NS), effect="NoSchedule")
         snapshot.change_node(ghost)
         placed = self._placements.try_all(

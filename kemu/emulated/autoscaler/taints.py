@@ -60,8 +60,7 @@ def is_being_deleted(node: core_v1_pb2.Node, unix_ns: int) -> bool:
 
 def unready(node: core_v1_pb2.Node) -> core_v1_pb2.Node:
     """The same node, not ready since its condition changed last (``GetUnreadyNodeCopy``)."""
-    copy = core_v1_pb2.Node()
-    copy.CopyFrom(node)
+    copy = meta.copied(node)
     for condition in copy.status.conditions:
         if condition.type == "Ready":
             condition.status = "False"

@@ -35,8 +35,7 @@ class Template:
 
     def named(self, suffix: str) -> Template:
         """Another one like it."""
-        node = core_v1_pb2.Node()
-        node.CopyFrom(self.node)
+        node = meta.copied(self.node)
         node.metadata.name = name = f"{self.node.metadata.name}-{suffix}"
         node.metadata.uid = name
         node.metadata.labels[HOSTNAME] = name

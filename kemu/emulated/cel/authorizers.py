@@ -40,31 +40,33 @@ class Decision:
     error: str | None = None
 
 
-class Authorizer(Opaque):
+class Incomparable(Opaque):
+    """Base of values that equal none, not even themselves."""
+
+    __slots__ = ()
+    constant_equality = True
+
+    def equal(self, other: Value) -> Value:
+        return other if type(other) is Error else NO_OVERLOAD
+
+
+class Authorizer(Incomparable):
     """The value of the variable ``authorizer``; `decide` answers accesses. Its declared type is `AUTHORIZER`."""
 
     __slots__ = ("decide", "user")
     type_name = AUTHORIZER.name
-    constant_equality = True
 
     def __init__(self, decide: Callable[[Access], Decision], user: str | None = None) -> None:
         self.decide = decide
         self.user = user
 
-    def equal(self, other: Value) -> Value:
-        return other if type(other) is Error else NO_OVERLOAD
 
-
-class ResourceCheck(Opaque):
+class ResourceCheck(Incomparable):
     """An access to a resource whose verb is still open. The value of ``authorizer.requestResource`` is one."""
 
     __slots__ = ("access", "authorizer")
     type_name = RESOURCE_CHECK.name
-    constant_equality = True
 
     def __init__(self, authorizer: Authorizer, access: Access) -> None:
         self.authorizer = authorizer
         self.access = access
-
-    def equal(self, other: Value) -> Value:
-        return other if type(other) is Error else NO_OVERLOAD

@@ -95,10 +95,18 @@ class Controller(variants.Varied):
         elif coroutines:
             await asyncio.gather(*(self.env.spawn(one, name) for one in coroutines))
 
-    async def remove(self, pod: core_v1_pb2.Pod, patch: Mapping[str, Any] | None, grace_s: int | None = None) -> bool:
-        """Delete a pod, after this strategic patch of its status. False: it is gone, or another of its name."""
+    async def remove(
+        self,
+        pod: core_v1_pb2.Pod,
+        patch: Mapping[str, Any] | None,
+        grace_s: int | None = None,
+        *,
+        by_name: bool = False,
+    ) -> bool:
+        """Delete a pod, after this strategic patch of its status. False: it is gone. As in Kubernetes the deletion
+        takes whatever pod has the name by then; the patch does so only ``by_name``, else False if it is another one."""
         metadata = pod.metadata
-        name, namespace, uid = metadata.name, metadata.namespace, metadata.uid
+        name, namespace, uid = metadata.name, metadata.namespace, "" if by_name else metadata.uid
         client = self.client
         try:
             if patch is not None:
@@ -106,7 +114,7 @@ class Controller(variants.Varied):
                     self.env,
                     lambda: client.patch("pods", name, namespace, patch, "status", "strategic", uid),
                 )
-            await retries.patiently(self.env, lambda: client.delete("pods", name, namespace, grace_s, uid))
+            await retries.patiently(self.env, lambda: client.delete("pods", name, namespace, grace_s))
         except (errors.NotFound, errors.Conflict):
             return False
         return True

@@ -258,8 +258,7 @@ class DisruptionController(controllers.Controller):
         if recheck_s is not None:
             self.queue.add_after(key, recheck_s)
         allowed = max(0, healthy - desired) if expected > 0 else 0
-        changed = type(budget)()
-        changed.CopyFrom(budget)
+        changed = meta.copied(budget)
         status = changed.status
         status.observedGeneration = budget.metadata.generation
         status.currentHealthy, status.desiredHealthy, status.expectedPods = healthy, desired, expected
@@ -340,8 +339,7 @@ class DisruptionController(controllers.Controller):
         if left_s > 0:
             self._stale.add_after(key, left_s)
             return
-        changed = type(pod)()
-        changed.CopyFrom(pod)
+        changed = meta.copied(pod)
         meta.set_condition(changed.status.conditions, controllers.DISRUPTION_TARGET, "False", "", "", self.unix_ns())
         try:
             await self.client.update_status(changed)

@@ -125,12 +125,12 @@ class NamespaceController(controllers.Controller):
     async def _mark(self, namespace: core_v1_pb2.Namespace) -> core_v1_pb2.Namespace:
         if not namespace.metadata.HasField("deletionTimestamp") or namespace.status.phase == "Terminating":
             return namespace
-        marked = _copy(namespace)
+        marked = meta.copied(namespace)
         marked.status.phase = "Terminating"
         return await self.client.update_status(marked)
 
     async def _finalize(self, namespace: core_v1_pb2.Namespace) -> core_v1_pb2.Namespace:
-        finalized = _copy(namespace)
+        finalized = meta.copied(namespace)
         kept = sorted({one for one in namespace.spec.finalizers if one != finalizers.KUBERNETES})
         del finalized.spec.finalizers[:]
         finalized.spec.finalizers.extend(kept)
@@ -199,7 +199,7 @@ class NamespaceController(controllers.Controller):
 
     async def _report(self, namespace: core_v1_pb2.Namespace, totals: _Totals) -> None:
         """The conditions (``namespaceConditionUpdater``). That they cannot be written stops nothing."""
-        status = _copy(namespace)
+        status = meta.copied(namespace)
         found = _findings(totals)
         changed = [
             _set(status.status.conditions, kind, *found.get(kind, ("False", reason, message)), self.unix_ns())
@@ -238,9 +238,3 @@ def _set(
     now_ns: int,
 ) -> bool:
     return meta.set_condition(conditions, kind, status, reason, message, now_ns)
-
-
-def _copy(namespace: core_v1_pb2.Namespace) -> core_v1_pb2.Namespace:
-    copy = core_v1_pb2.Namespace()
-    copy.CopyFrom(namespace)
-    return copy

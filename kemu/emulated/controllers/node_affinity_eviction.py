@@ -108,7 +108,7 @@ class NodeAffinityEviction(controllers.Controller):
             pod = latest
         why = f"{pod.spec.nodeName} no longer matches its required node affinity"
         patch = controllers.disruption_patch(pod, REASON, f"Node affinity: {why}", self.unix_ns())
-        done = await self.remove(pod, patch)
+        done = await self.remove(pod, patch, by_name=True)
         metadata = pod.metadata
         self.env.log(
             AffinityEviction(

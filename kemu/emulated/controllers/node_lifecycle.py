@@ -189,8 +189,7 @@ class NodeLifecycleController(controllers.Controller):
             if view is None or self._health.has_news(view):
                 return False
             if node is None:
-                node = core_v1_pb2.Node()
-                node.CopyFrom(self._known[name].node)
+                node = meta.copied(self._known[name].node)
                 if view is not self._known[name].written:  # it states its heartbeats
                     heartbeats.report(node, view.heartbeat_ns)
             else:
@@ -276,8 +275,7 @@ class NodeLifecycleController(controllers.Controller):
         await self.all([self._mark_pod(pod) for pod in pods], "mark pods not ready")
 
     async def _mark_pod(self, listed: core_v1_pb2.Pod) -> None:
-        pod = core_v1_pb2.Pod()
-        pod.CopyFrom(listed)
+        pod = meta.copied(listed)
         metadata = pod.metadata
         while meta.set_condition(
             pod.status.conditions, node_health.READY, node_health.FALSE, "", "", self.unix_ns()

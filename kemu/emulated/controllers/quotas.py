@@ -14,7 +14,7 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.client import informers, workqueues
 from kemu.emulated.controllers import controllers
-from kemu.emulated.objects import custom_kinds
+from kemu.emulated.objects import custom_kinds, meta
 from kemu.emulated.objects.amounts import resource_lists
 from kemu.emulated.objects.quotas import pods, quotas, registry, usages
 from kemu.emulated.objects.quotas.evaluators import NOTHING, Evaluator, Surroundings
@@ -256,8 +256,7 @@ def recount(
     is_first = not obj.status.hard or not obj.status.used
     if not is_first and resource_lists.is_same(quota.wanted, quota.hard) and resource_lists.is_same(used, quota.used):
         return None
-    changed = type(obj)()
-    changed.CopyFrom(obj)
+    changed = meta.copied(obj)
     resource_lists.write(changed.status.hard, quota.wanted)
     resource_lists.write(changed.status.used, used)
     return changed

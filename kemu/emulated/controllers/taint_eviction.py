@@ -85,7 +85,8 @@ class TaintEvictionController(controllers.Controller):
     async def _delete(self, pod: core_v1_pb2.Pod, due_ns: int) -> None:
         if lag_s := self.lag_s():
             await self.clock.sleep_until_ns(self.clock.now_ns() + int(lag_s * SECOND_NS))
-        done = await self.remove(pod, controllers.disruption_patch(pod, REASON, MESSAGE, self.unix_ns()))
+        patch = controllers.disruption_patch(pod, REASON, MESSAGE, self.unix_ns())
+        done = await self.remove(pod, patch, by_name=True)
         metadata = pod.metadata
         self.env.log(
             TaintEviction(

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 PERIOD_S = 1.0
 """How often those that are not available are asked; the others a tenth as often, and whenever something was written."""
-_CHECK_S = 5.0
+CHECK_S = 5.0
 PROXY = User("front-proxy-client", ())
 """Whom the certificate names that the gateway shows."""
 AUTHENTICATION = "extension-apiserver-authentication"
@@ -50,7 +50,8 @@ _HOPS = frozenset(
      "authorization", "content-length", "date", "server")
 )  # fmt: skip
 """Headers of one connection, and those that the gateway answers for."""
-_WATCHED = ("apiservices", "services")
+WATCHED = ("apiservices", "services")
+"""Kinds whose changes the gateway tells."""
 
 Service = apiregistration_v1_pb2.APIService
 
@@ -84,9 +85,12 @@ class _Server:
         """The path of its OpenAPI v3; empty: it has none."""
         self.is_available = False
         self.checked = 0.0
+        self.checking: asyncio.Task[None] | None = None
         self._name = f"{service.spec.service.name}.{service.spec.service.namespace}.svc"
+        self._port = service.spec.service.port or _DEFAULT_PORT
         self._service = service
         self._identity = identity
+        self._sockets = outside.Sockets()
         self._session: aiohttp.ClientSession | None = None
 
     def open(self) -> aiohttp.ClientSession:
@@ -105,7 +109,9 @@ class _Server:
                     file.touch(0o600)
                     file.write_bytes(self._identity)
                     context.load_cert_chain(file)
-            connector = aiohttp.TCPConnector(ssl=context, resolver=outside.resolver(*self.where), limit=0)
+            connector = aiohttp.TCPConnector(
+                ssl=context, resolver=outside.resolver(*self.where), limit=0, socket_factory=self._sockets.open
+            )
             self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, trust_env=False)
         return self._session
 
@@ -117,7 +123,7 @@ class _Server:
 
         return self.open().request(
             method,
-            yarl.URL(f"https://{self._name}:{self.where[1]}{target}", encoded=True),
+            yarl.URL(f"https://{self._name}:{self._port}{target}", encoded=True),
             data=body or None,
             headers=[*headers, *_remote(user)],
             server_hostname=self._name,
@@ -129,12 +135,16 @@ class _Server:
     async def get(self, path: str) -> bytes:
         """Raises OSError, or what aiohttp raises."""
         asking = self.ask("GET", path, _CHECKER, [("accept", "application/json")], b"")
-        async with asyncio.timeout(_CHECK_S), asking as answer:
+        async with asyncio.timeout(CHECK_S), asking as answer:
             if not 200 <= answer.status < 300:
                 raise OSError(f"bad status from https://{self.where[0]}:{self.where[1]}{path}: {answer.status}")
             return await answer.read()
 
     async def close(self) -> None:
+        self._sockets.shut()
+        if self.checking is not None:
+            self.checking.cancel()
+            await asyncio.wait({self.checking})
         if self._session is not None:
             await self._session.close()
 
@@ -149,6 +159,8 @@ class Aggregator:
         self._identity = pair.certificate + pair.key if pair is not None else b""
         self._servers: dict[str, _Server] = {}
         """By the names of the APIServices."""
+        self.is_quiet = False
+        """All APIServices are known, and none leads elsewhere."""
         self._remote: set[str] = set()
         """Names of all APIServices that lead elsewhere."""
         self._task: asyncio.Task[None] | None = None
@@ -161,12 +173,12 @@ class Aggregator:
             self._task.cancel()
 
     def written(self, plural: str, backend: Backend) -> None:
-        """An object of a kind was written through ``backend``."""
-        if plural in _WATCHED:
-            self._begin(backend)
-            self._news.set()
-            if plural == _WATCHED[0]:
-                self._looked.clear()
+        """An object of one of these kinds was written through ``backend``."""
+        self._begin(backend)
+        self._news.set()
+        if plural == WATCHED[0]:
+            self._looked.clear()
+            self.is_quiet = False
 
     async def find(self, path: str, backend: Backend) -> _Server | None:
         """What a URL leads to, if an APIService says so; an answer that there is none available is for the caller."""
@@ -204,10 +216,12 @@ class Aggregator:
             for name, value in request.headers.items()
             if name not in _HOPS and not name.startswith(("x-remote-", "impersonate-"))
         ]
+        import aiohttp
+
         asking = server.ask(request.method, request.target, request.user, passed, body)
         try:
             answer = await asking.__aenter__()
-        except (TimeoutError, OSError, ValueError) as error:
+        except (TimeoutError, OSError, ValueError, aiohttp.ClientError) as error:
             return responses.text(503, f"error trying to reach service: {error}\n")
         headers: list[Header] = [
             (name.lower().encode(), value.encode("latin-1"))
@@ -234,7 +248,9 @@ class Aggregator:
                     await self._look(backend)
                 except (Refused, ApiError) as error:
                     log.warning("API services: %s", error)
-                self._looked.set()
+                if not self._news.is_set():
+                    self._looked.set()
+                    self.is_quiet = not self._remote
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), PERIOD_S if self._servers else None)
         finally:
@@ -258,12 +274,13 @@ class Aggregator:
             place = places[name]
             if place is not None and name not in self._servers:
                 self._servers[name] = _Server(service, *place, self._identity)
-        self._looked.set()
         now = asyncio.get_running_loop().time()
-        for name, server in [*self._servers.items()]:
-            if not server.is_available or now - server.checked >= 10 * PERIOD_S:
+        for name, server in self._servers.items():
+            is_due = not server.is_available or now - server.checked >= 10 * PERIOD_S
+            if is_due and (server.checking is None or server.checking.done()):
                 server.checked = now
-                await self._check(backend, found[name], server)
+                # It may take long, and others need not wait for it.
+                server.checking = asyncio.create_task(self._check(backend, found[name], server), name=f"check {name}")
 
     async def _place(self, backend: Backend, service: Service) -> tuple[str, int] | None:
         """Host and port; None: nothing answers there."""

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 
-from kemu.emulated.gateway import custom, discoveries, flows, monitoring, statuses
+from kemu.emulated.gateway import aggregation, custom, discoveries, flows, monitoring, statuses
 from kemu.emulated.gateway.answers import refusals, responses
 from kemu.emulated.gateway.answers.representations import Representations
 from kemu.emulated.gateway.answers.responses import Response
@@ -151,7 +151,7 @@ class Gateway:
         if request.path.rstrip("/") == "/version":
             return discoveries.version()
         others = self._settings.aggregator
-        if others is not None and (server := await others.find(request.path, backend)) is not None:
+        if others and not others.is_quiet and (server := await others.find(request.path, backend)) is not None:
             await backend.require(request.user, _right(request))
             return await others.forward(request, server, self._settings.max_body_bytes)
         if path is None:
@@ -194,7 +194,7 @@ class Gateway:
                 self._flows.changed()
             if request.method in _WRITES and self._settings.issuer is not None and response.status < 300:
                 self._settings.issuer.written(row, backend)
-            if request.method not in _READS and others is not None:
+            if others is not None and row.plural in aggregation.WATCHED and request.method not in _READS:
                 others.written(row.plural, backend)
             return response
         except Refused as refused:

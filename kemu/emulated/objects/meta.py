@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+from google.protobuf.message import Message
+
 from kemu.emulated.objects import times
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -44,6 +46,16 @@ class Conditions(Protocol[C_co]):
 
 MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 """Mirror annotation of the pods that stand in the API for the static pods of a kubelet."""
+
+
+M = TypeVar("M", bound=Message)
+
+
+def copied(message: M) -> M:
+    """A copy to be changed: what informers and caches hold is shared."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy
 
 
 def set_time(time: meta_v1_pb2.Time | meta_v1_pb2.MicroTime, unix_ns: int) -> None:

@@ -577,3 +577,16 @@ def untolerated_taint(
         if taint.effect in effects and not tolerates_any(tolerations, taint):
             return taint
     return None
+
+
+def go_text(selector: meta_v1_pb2.LabelSelector) -> str:
+    """``LabelSelector.String`` of Go's generated code."""
+    labels = "".join(f"{key}: {selector.matchLabels[key]}," for key in sorted(selector.matchLabels))
+    requirements = "".join(
+        f"LabelSelectorRequirement{{Key:{one.key},Operator:{one.operator},Values:[{' '.join(one.values)}],}},"
+        for one in selector.matchExpressions
+    )
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{requirements}}},}}"
+    )

@@ -111,6 +111,8 @@ class _Explorer:
         self._source = Source.of(loader.loads(scenario_text(nodes, pods, latencies)))
         self._is_steered = latencies == "steered"
         self._collector = worker.Collector()
+        self.garbage_s = 0.0
+        """CPU time of its collection."""
         for number in range(WARM_UP):
             self.run(number)
 
@@ -119,7 +121,9 @@ class _Explorer:
         record = runs.carry_out(self._source, Task(number, Plan(seed=number, chooser=chooser)))
         if record.verdict == "unknown":
             raise SystemExit("a run judged nothing")
+        begun = time.process_time()
         self._collector.after_a_run()
+        self.garbage_s += time.process_time() - begun
 
 
 def calls(nodes: int, pods: int, latencies: str, count: int = 5) -> float:
@@ -140,6 +144,7 @@ def explore(nodes: int, pods: int, latencies: str, count: int = 150) -> dict[str
     called = calls(nodes, pods, latencies)
     parts = _Parts()
     taken = []
+    explorer.garbage_s = 0.0
     for number in range(count):
         begun = time.process_time()
         explorer.run(number)
@@ -156,7 +161,8 @@ def explore(nodes: int, pods: int, latencies: str, count: int = 150) -> dict[str
         "launch_ms": milliseconds(parts.launch),
         "loop_ms": milliseconds(parts.loop),
         "judging_ms": milliseconds(parts.judging),
-        "rest_ms": milliseconds(total - parts.launch - parts.loop - parts.judging),
+        "garbage_ms": milliseconds(explorer.garbage_s),
+        "rest_ms": milliseconds(total - parts.launch - parts.loop - parts.judging - explorer.garbage_s),
         "calls": called,
     }
 

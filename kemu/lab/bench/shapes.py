@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.conversion import convert
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2, scheduling_v1_pb2
 
@@ -127,8 +128,7 @@ def pods(template: str, namespace: str, prefix: str, count: int) -> Iterator[cor
     """So many pods, named ``prefix-0`` and so on."""
     pattern = pod(template, namespace)
     for number in range(count):
-        made = core_v1_pb2.Pod()
-        made.CopyFrom(pattern)
+        made = meta.copied(pattern)
         made.metadata.name = f"{prefix}-{number}"
         yield made
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from kemu.errors import OutcomeUnknown
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.outages import Outage, Outages
 from kemu.lab.checks.limits import DEFAULT, MAX_WATCH_DELAY_NS, Limits
-from kemu.lab.checks.results import Check, Fold, Result, seconds
+from kemu.lab.checks.results import Fold, LimitedCheck, Result, seconds
 from kemu.runtime.runlog.events import (
     ActorCrashed,
     ActorExited,
@@ -195,7 +195,7 @@ class Overdue:
             self._late.append((had_ns - due.within_ns, text))
 
 
-class Punctual(Check):
+class Punctual(LimitedCheck):
     """A check of what is overdue. It sees nothing after the end of the run."""
 
     folds: ClassVar[tuple[type[Fold], ...]] = (Attention,)
@@ -207,10 +207,6 @@ class Punctual(Check):
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._limits = limits
         self._ended = False
-
-    @classmethod
-    def within(cls, limits: Limits) -> Self:
-        return cls(limits)
 
     def given(self, *folds: Attention) -> None:
         (self._attention,) = folds

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from kemu.lab.checks.history import History
-from kemu.lab.checks.limits import Limits
+from kemu.lab.checks.limits import DEFAULT, Limits
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import Event, handlers
 
@@ -123,6 +123,17 @@ class Check(Listener):
     @abstractmethod
     def result(self, history: History) -> Result:
         """What it found. ``holds`` is None where there was nothing to look at, never True."""
+
+
+class LimitedCheck(Check):
+    """A check that looks at the limits of the scenario."""
+
+    @abstractmethod
+    def __init__(self, limits: Limits = DEFAULT) -> None: ...
+
+    @classmethod
+    def within(cls, limits: Limits) -> Self:
+        return cls(limits)
 
 
 def seconds(time_ns: int) -> str:

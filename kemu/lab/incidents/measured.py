@@ -29,8 +29,6 @@ FORMS = (
 )
 MEMORY, CPU = "memory", "cpu"
 _HEADER_OF_TOP = re.compile(r"^\s*(NAMESPACE\s+)?(NAME|POD)\s.*CPU\(cores\)", re.MULTILINE)
-_NO_CONTAINERS = ("", "POD")
-"""Of cAdvisor: the whole pod, and the container that holds its network."""
 _MOST_CORES = 4096
 """No container uses so many; an amount above is bytes."""
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.emulated.bridge import nodes
+from kemu.emulated.objects import meta
 from kemu.lab.scenario import forms
 from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.playing import plans
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import clusters
-from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import ActorSpec
 
 RUNTIME = "real"
@@ -34,8 +34,7 @@ def of_scenario(scenario: Scenario, address: str, port: int) -> list[ActorSpec]:
 
 
 def _labelled(node: Node, address: str, port: int) -> Node:
-    message = core_v1_pb2.Node()
-    message.CopyFrom(node.message)
+    message = meta.copied(node.message)
     message.metadata.labels[nodes.LABEL] = "true"
     if address:
         # The host name comes first where an API server looks for a node, and is not known there.

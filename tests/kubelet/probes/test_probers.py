@@ -99,8 +99,7 @@ def test_a_liveness_probe_restarts_its_container_with_back_off(cluster: Cluster)
     async def main(cluster: Cluster) -> None:
         await cluster.create(probed("a", rules, liveness={"periodSeconds": 1, "failureThreshold": 2}))
         await cluster.at(120)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         status = found.status.containerStatuses[0]
         assert status.lastState.terminated.exitCode == 0
         assert status.restartCount == 5
@@ -122,8 +121,7 @@ def test_a_liveness_kill_takes_the_grace_period_of_the_probe(cluster: Cluster) -
         found.metadata.annotations["kemu.dev/shutdown-seconds"] = "20"
         await cluster.create(found)
         await cluster.at(60)
-        now = await cluster.get("a")
-        assert now is not None
+        now = await cluster.pod("a")
         status = now.status.containerStatuses[0]
         assert (status.restartCount, status.lastState.terminated.exitCode) == (1, 137)
 
@@ -139,8 +137,7 @@ def test_a_pod_that_never_restarts_ends_with_its_liveness(cluster: Cluster, poli
         found.spec.restartPolicy = policy
         await cluster.create(found)
         await cluster.at(60)
-        now = await cluster.get("a")
-        assert now is not None
+        now = await cluster.pod("a")
         assert (now.status.phase == "Succeeded") == (policy == "Never")
         assert now.status.containerStatuses[0].restartCount == restarts
 
@@ -160,13 +157,11 @@ def test_a_startup_probe_holds_the_others_back(cluster: Cluster) -> None:
             )
         )  # fmt: skip
         await cluster.at(20)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert condition(found)[0] == "False"
         assert not found.status.containerStatuses[0].started
         await cluster.at(60)
-        found = await cluster.get("a")
-        assert found is not None
+        found = await cluster.pod("a")
         assert condition(found)[0] == "True"
         assert found.status.containerStatuses[0].started
         assert found.status.containerStatuses[0].restartCount == 0
@@ -221,8 +216,7 @@ def test_a_failing_post_start_hook_kills_its_container(cluster: Cluster) -> None
         found.metadata.annotations["kemu.dev/post-start-error"] = "exit status 1"
         await cluster.create(found)
         await cluster.at(30)
-        now = await cluster.get("a")
-        assert now is not None
+        now = await cluster.pod("a")
         assert now.status.containerStatuses[0].state.waiting.reason == "CrashLoopBackOff"
         assert [reason for reason, _ in await events(cluster)][:2] == ["FailedPostStartHook", "Killing"]
 

@@ -107,7 +107,9 @@ def test_scripts(script: str, run_s: float | None, code: int, printed: str) -> N
         "./run.sh",
         "if true; then",
         "echo 'open",
-        "f() { echo; }",
+        "function f { echo; }",
+        "f() { f; }; f",
+        "return 1",
         "case $x in a) ;; esac",
         "cat <<EOF\nx\nEOF",
         "curl http://web",
@@ -158,3 +160,18 @@ def test_no_script_does_more_than_to_end_or_not_to_be_understood(seed: int) -> N
             continue
         assert run_s is None or run_s >= 0
         assert 0 <= code <= 255
+
+
+@pytest.mark.parametrize(
+    ("script", "run_s", "code", "printed"),
+    [
+        ('f() { echo "$# $1"; sleep 2; }\nf a b; echo $#', 2, 0, [(0, "2 a\n"), (2, "0\n")]),
+        ("f () \n{\n  return 3\n  echo never\n}\nf || echo $?; f", 0, 3, [(0, "3\n")]),
+        ("x=1; f() { local x=2 y; y=5; echo $x; }; f; echo $x${y-none}", 0, 0, [(0, "2\n"), (0, "1none\n")]),
+        ("set -e; f() { false; echo on; }; f || echo not; f; echo never", 0, 1, [(0, "on\n")]),
+        ("f() (exit 4); f; echo $?", 0, 0, [(0, "4\n")]),
+        ("_term(){\n  sleep 5\n  exit 143\n}\ntrap _term SIGTERM\nwhile true; do\n  sleep 1\ndone", None, 0, []),
+    ],
+)
+def test_functions(script: str, run_s: float | None, code: int, printed: list[tuple[float, str]]) -> None:
+    assert carried_out(script) == (run_s, code, printed)

@@ -9,6 +9,7 @@ import pytest
 from kemu.emulated.autoscaler import actuators, scale_downs, scale_ups
 from kemu.emulated.autoscaler.simulator import drainability
 from kemu.emulated.client import clients
+from kemu.emulated.objects import meta
 from kemu.runtime.rpc import networks
 from kemu.runtime.sim import loops
 from tests.mutants.unaided.planting import mutant
@@ -122,8 +123,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     update = clients.Client.update_status
 
     async def blindly(self: Any, obj: Any, *arguments: Any, **more: Any) -> Any:
-        changed = type(obj)()
-        changed.CopyFrom(obj)
+        changed = meta.copied(obj)
         changed.metadata.resourceVersion = ""
         return await update(self, changed, *arguments, **more)
 

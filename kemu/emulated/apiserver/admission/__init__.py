@@ -22,6 +22,7 @@ A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their name
 
     base                           what an admission plugin is
     device_claims                  claims of devices with admin access: only in namespaces that allow it
+    services                       the addresses and ports of Services, which the registry asks for after the plugins
     external/                      webhooks, hooks of scenarios, and policies: asked after the plugins that change
                                    objects, and before ResourceQuota
 """

@@ -32,7 +32,7 @@ _LINGER_NS = 5_000_000
 """``eventAdditionalDuration``: how long the seats stay taken for the watches that are told of a write."""
 _FRESH_NS = 60 * SECOND_NS
 """So long the mean size of the objects of a kind counts."""
-_REMEMBERED = 4096
+_REMEMBERED = 65_536
 """Requests whose flow is known."""
 _WRITES = ("create", "update", "patch", "delete")
 

@@ -12,7 +12,6 @@ kinds              the custom kinds of one API server, as its watch cache has th
 options            what a request asks beside its object: the options of lists, watches and writes
 patching           what a patch makes of an object
 scales             the Scale subresource: how many replicas a workload has, in one form for all kinds
-services           the addresses and ports of Services; where there are ranges, an IPAddress for each
 strategies         what is particular to a kind, in a table: which rules of Kubernetes' strategies
 turns              writes to one object take turns, in the order in which they arrived
 """

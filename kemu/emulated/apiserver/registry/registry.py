@@ -17,6 +17,7 @@ from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.admission.external.attributes import Asking
+from kemu.emulated.apiserver.admission.services import Services
 from kemu.emulated.apiserver.custom import conversions
 from kemu.emulated.apiserver.lives import Lives
 from kemu.emulated.apiserver.registry import applies, deletions, entries, options, strategies
@@ -24,7 +25,6 @@ from kemu.emulated.apiserver.registry.applies import Writer
 from kemu.emulated.apiserver.registry.deletions import Deletion
 from kemu.emulated.apiserver.registry.kinds import Kinds
 from kemu.emulated.apiserver.registry.patching import patches
-from kemu.emulated.apiserver.registry.services import Services
 from kemu.emulated.apiserver.registry.strategies import Strategy
 from kemu.emulated.apiserver.registry.turns import Turns
 from kemu.emulated.apiserver.storage import Entry, Storage
@@ -41,6 +41,9 @@ from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Env
 
 PODS, SERVICES = resources.BY_PLURAL["pods"], resources.BY_PLURAL["services"]
+
+ITSELF = Writer("kube-apiserver", True)
+"""The server writes on its own behalf."""
 
 GENERATED_NAME_ATTEMPTS = 8
 CREATE_ATTEMPTS = 5
@@ -86,7 +89,7 @@ class Registry:
         self._random = env.random
         self._unix_ns = env.clock.unix_ns
         self._admission = admission
-        self.services = Services(cache, env.random, self.create, self.delete)
+        self.services = Services(cache, env.random, self._create_itself, self.delete)
         self.lives: Lives | None = None
         """How pods live that do not say; None: a scenario states nothing."""
         self.refuses_unsimulated = True
@@ -107,6 +110,9 @@ class Registry:
     ) -> Coroutine[Any, Any, tuple[Entry, Any]]:
         """The new object, as stored and parsed. ``obj`` is changed on the way."""
         return self.create_of(strategies.find_strategy(plural), namespace, obj, by)
+
+    def _create_itself(self, plural: str, namespace: str, obj: KubernetesObject) -> Awaitable[object]:
+        return self.create(plural, namespace, obj, ITSELF)
 
     async def create_of(
         self, strategy: Strategy, namespace: str, obj: KubernetesObject, by: Writer | None
@@ -625,9 +631,12 @@ class Registry:
         turn = self.turns.take(key)
         if strategy.custom is not None:
             return self._rewrite_custom(strategy, key, name, change, argument, confirm, turn)
+        rewriting = self.rewrite(
+            strategy, key, name, change, argument, confirm, leaves=True, turn=turn, is_pure=is_pure
+        )
         if strategy.resource is SERVICES and self.services.has_ranges:
-            return self._rewrite_service(strategy, key, name, change, argument, confirm, turn)
-        return self.rewrite(strategy, key, name, change, argument, confirm, leaves=True, turn=turn, is_pure=is_pure)
+            return self._with_addresses(rewriting)
+        return rewriting
 
     async def rewrite(
         self,
@@ -715,20 +724,11 @@ class Registry:
                 else:  # inlined: nobody waits
                     del self.turns.waiting[key]
 
-    async def _rewrite_service(
-        self,
-        strategy: Strategy,
-        key: bytes,
-        name: str,
-        change: Transform,
-        argument: Any,
-        confirm: Confirmation | None,
-        turn: asyncio.Future[None] | None,
-    ) -> tuple[Entry, bool]:
-        """As :meth:`rewrite`, of a Service whose addresses are objects: those that it does not need go back."""
+    async def _with_addresses(self, rewriting: Awaitable[tuple[Entry, bool]]) -> tuple[Entry, bool]:
+        """Of a Service whose addresses are objects: those that it does not need go back."""
         with self.services.changing() as addresses:
             try:
-                entry, gone = await self.rewrite(strategy, key, name, change, argument, confirm, leaves=True, turn=turn)
+                entry, gone = await rewriting
             except Exception:
                 await self.services.give_back(addresses.taken)
                 raise

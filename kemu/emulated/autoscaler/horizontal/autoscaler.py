@@ -95,8 +95,7 @@ class HorizontalPodAutoscaler(controllers.Controller):
 
     async def look(self, key: str) -> None:
         """``reconcileKey``, of one that is there."""
-        found = autoscaling_v2_pb2.HorizontalPodAutoscaler()
-        found.CopyFrom(self.autoscalers.store[key])
+        found = meta.copied(self.autoscalers.store[key])
         await self._reconcile(key, found)
 
     def measure(
@@ -107,8 +106,7 @@ class HorizontalPodAutoscaler(controllers.Controller):
 
     async def _reconcile(self, key: str, found: autoscaling_v2_pb2.HorizontalPodAutoscaler) -> None:
         """``reconcileAutoscaler``."""
-        before = autoscaling_v2_pb2.HorizontalPodAutoscalerStatus()
-        before.CopyFrom(found.status)
+        before = meta.copied(found.status)
         try:
             resource, scale = await self._scale(found)
         except errors.ApiError as error:
@@ -220,8 +218,7 @@ class HorizontalPodAutoscaler(controllers.Controller):
         """Why it failed; None: it did not."""
         refusal: errors.ApiError | None = None
         for _ in range(RETRIES):
-            wanted = autoscaling_v1_pb2.Scale()
-            wanted.CopyFrom(scale)
+            wanted = meta.copied(scale)
             wanted.spec.replicas = desired
             try:
                 await self.client.update_scale(resource, wanted)

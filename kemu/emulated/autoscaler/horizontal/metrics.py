@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from kemu.emulated.autoscaler.horizontal import replicas
 from kemu.emulated.autoscaler.horizontal.samples import MetricError, Sample
+from kemu.emulated.objects import selectors
 from kemu.emulated.objects.amounts import quantities
-from kemu.messages.k8s import autoscaling_v2_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s import autoscaling_v2_pb2, core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 
 NO_CUSTOM = "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered"
@@ -126,7 +127,7 @@ def _without_adapter(look: Look, spec: autoscaling_v2_pb2.MetricSpec) -> Unavail
         return Unavailable("FailedGetObjectMetric", why, f"failed to get object metric value: {told}")
     if spec.type == "External":
         metric, by_average = spec.external.metric, spec.external.target.HasField("averageValue")
-        shown = _selector(metric.selector) if metric.HasField("selector") else "nil"
+        shown = selectors.go_text(metric.selector) if metric.HasField("selector") else "nil"
         why = (
             f"unable to get external metric {look.namespace}/{metric.name}/{shown}: unable to fetch metrics from"
             " external metrics API: the server could not find the requested resource"
@@ -137,16 +138,3 @@ def _without_adapter(look: Look, spec: autoscaling_v2_pb2.MetricSpec) -> Unavail
         return Unavailable("FailedGetExternalMetric", why, told)
     why = f'unknown metric source type "{spec.type}"'
     return Unavailable("InvalidMetricSourceType", why, why)
-
-
-def _selector(selector: meta_v1_pb2.LabelSelector) -> str:
-    """As Go prints one."""
-    labels = "".join(f"{key}: {selector.matchLabels[key]}," for key in sorted(selector.matchLabels))
-    requirements = "".join(
-        f"LabelSelectorRequirement{{Key:{one.key},Operator:{one.operator},Values:[{' '.join(one.values)}],}},"
-        for one in selector.matchExpressions
-    )
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{labels}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{requirements}}},}}"
-    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 
+from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.devices.inventory import Device, DeviceID, Slice
 from kemu.emulated.scheduler.devices.pod_claims import PodClaims
 from kemu.emulated.scheduler.devices.trackers import Claim, Devices
@@ -38,8 +39,7 @@ class Simulated:
             self._devices.release(claim.metadata.uid, force=True)
         pod, undos = claims.pod, []
         for place, claim in enumerate(claims.claims[: claims.of_user]):
-            changed = Claim()
-            changed.CopyFrom(claim)
+            changed = meta.copied(claim)
             if place in claims.allocations:
                 changed.status.allocation.CopyFrom(claims.allocations[place])
             if not any(user.uid == pod.metadata.uid for user in claim.status.reservedFor):
@@ -51,8 +51,7 @@ class Simulated:
         """A claim that is the pod's own, or that nobody else has reserved, loses its devices (``UnschedulePod``)."""
         undos = []
         for claim in self.claims_of(pod):
-            changed = Claim()
-            changed.CopyFrom(claim)
+            changed = meta.copied(claim)
             del changed.status.reservedFor[:]
             changed.status.reservedFor.extend(user for user in claim.status.reservedFor if user.uid != pod.metadata.uid)
             own = any(owner.controller and owner.uid == pod.metadata.uid for owner in claim.metadata.ownerReferences)
@@ -80,8 +79,7 @@ class Simulated:
         """For a node that does not exist, in pools of its own (``SanitizedNodeResourceSlices``)."""
         made = []
         for one in of_example:
-            copy = resource_v1_pb2.ResourceSlice()
-            copy.CopyFrom(one)
+            copy = meta.copied(one)
             copy.metadata.name = f"{one.metadata.name}-{node}"
             copy.spec.nodeName, copy.spec.pool.name = node, f"{one.spec.pool.name}-{node}"
             made.append(Slice(copy))

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kemu.emulated.autoscaler.simulator.devices import Simulated
+from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.configuration import configurations
@@ -101,8 +102,7 @@ class Snapshot:
         if self.devices is not None and slices:
             self._undoable(self.devices.add_slices(name, slices))
         for pod in pods:
-            copy = core_v1_pb2.Pod()
-            copy.CopyFrom(pod)
+            copy = meta.copied(pod)
             copy.metadata.uid = f"simulated:{next(self._numbers)}"
             copy.spec.nodeName = name
             self.place(copy, name)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kemu.emulated.cel import types
-from kemu.emulated.cel.authorizers import AUTHORIZER, Access, Authorizer, Decision, ResourceCheck
+from kemu.emulated.cel.authorizers import AUTHORIZER, Access, Authorizer, Decision, Incomparable, ResourceCheck
 from kemu.emulated.cel.declarations import Functions
 from kemu.emulated.cel.types import BOOL, STRING, Type
-from kemu.emulated.cel.values import NO_OVERLOAD, Error, Opaque, Value
+from kemu.emulated.cel.values import Error, Value
 from kemu.emulated.objects import names
 
 _PATH_CHECK = types.abstract("kubernetes.authorization.PathCheck")
@@ -17,42 +17,30 @@ _RESOURCE_CHECK = types.abstract("kubernetes.authorization.ResourceCheck")
 _DECISION = types.abstract("kubernetes.authorization.Decision")
 
 
-class _PathCheck(Opaque):
+class _PathCheck(Incomparable):
     __slots__ = ("authorizer", "path")
     type_name = _PATH_CHECK.name
-    constant_equality = True
 
     def __init__(self, authorizer: Authorizer, path: str) -> None:
         self.authorizer = authorizer
         self.path = path
 
-    def equal(self, other: Value) -> Value:
-        return other if type(other) is Error else NO_OVERLOAD
 
-
-class _GroupCheck(Opaque):
+class _GroupCheck(Incomparable):
     __slots__ = ("authorizer", "group")
     type_name = _GROUP_CHECK.name
-    constant_equality = True
 
     def __init__(self, authorizer: Authorizer, group: str) -> None:
         self.authorizer = authorizer
         self.group = group
 
-    def equal(self, other: Value) -> Value:
-        return other if type(other) is Error else NO_OVERLOAD
 
-
-class _Decided(Opaque):
+class _Decided(Incomparable):
     __slots__ = ("decision",)
     type_name = _DECISION.name
-    constant_equality = True
 
     def __init__(self, decision: Decision) -> None:
         self.decision = decision
-
-    def equal(self, other: Value) -> Value:
-        return other if type(other) is Error else NO_OVERLOAD
 
 
 def _path(authorizer: Value, path: Value) -> Value:

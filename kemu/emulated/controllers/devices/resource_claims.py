@@ -215,7 +215,7 @@ class ResourceClaimController(controllers.Controller):
             if must_own and (why := claims.not_for_pod(pod, claim)):
                 raise errors.ServiceUnavailable(why)
             if claim.status.HasField("allocation") and not claims.is_reserved_for(pod, claim):
-                changed = _copy(claim)
+                changed = meta.copied(claim)
                 changed.status.reservedFor.add(resource="pods", name=pod.metadata.name, uid=pod.metadata.uid)
                 await self.client.update_status(changed)
 
@@ -282,7 +282,7 @@ class ResourceClaimController(controllers.Controller):
         remaining = [one for one in consumers if await self._still_needs(claim, one)]
         protected = claims.FINALIZER in claim.metadata.finalizers
         if len(remaining) < len(consumers):
-            changed = _copy(claim)
+            changed = meta.copied(claim)
             del changed.status.reservedFor[:]
             changed.status.reservedFor.extend(remaining)
             if not remaining and protected:
@@ -293,7 +293,7 @@ class ResourceClaimController(controllers.Controller):
                 if claims.FINALIZER in changed.metadata.finalizers:
                     await self._unprotect(changed)
         elif protected and claim.metadata.HasField("deletionTimestamp") and not remaining:
-            changed = _copy(claim)
+            changed = meta.copied(claim)
             if changed.status.HasField("allocation"):
                 changed.status.ClearField("allocation")
                 changed = await self.client.update_status(changed)
@@ -319,7 +319,7 @@ class ResourceClaimController(controllers.Controller):
         return bool(pod.metadata.uid == consumer.uid)
 
     async def _unprotect(self, claim: ResourceClaim) -> None:
-        changed = _copy(claim)
+        changed = meta.copied(claim)
         changed.metadata.finalizers.remove(claims.FINALIZER)
         await self.client.update(changed)
 
@@ -367,9 +367,3 @@ def _base_name(pod: str, entry: str) -> str:
     if total <= _LONGEST_BASE:
         return name
     return f"{pod[: len(pod) * _LONGEST_BASE // total]}-{entry[: len(entry) * _LONGEST_BASE // total]}"
-
-
-def _copy(claim: ResourceClaim) -> ResourceClaim:
-    changed = ResourceClaim()
-    changed.CopyFrom(claim)
-    return changed

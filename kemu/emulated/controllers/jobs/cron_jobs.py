@@ -144,8 +144,7 @@ class _Sync:
     ) -> None:
         self._controller = controller
         self._client = controller.client
-        self.cron_job = type(shared)()
-        self.cron_job.CopyFrom(shared)
+        self.cron_job = meta.copied(shared)
         self.written = self.cron_job
         """Whose status is written; another object once :meth:`_find_unexpected` has found a newer one, as in
         Kubernetes: then the write meets a conflict, and the sync is repeated."""
@@ -233,8 +232,7 @@ class _Sync:
         mine = self.cron_job.metadata
         fresh = await self._client.get("cronjobs", mine.name, mine.namespace)
         if any(reference.uid == metadata.uid for reference in fresh.status.active):
-            self.cron_job = type(fresh)()
-            self.cron_job.CopyFrom(fresh)
+            self.cron_job = meta.copied(fresh)
             return
         note = f"Saw a job that the controller did not create or forgot: {metadata.name}"
         self._report(recorders.WARNING, "UnexpectedJob", note)

@@ -247,8 +247,7 @@ class JobController(controllers.Controller):
             return
         if uid in context.finished:
             return
-        job = type(shared)()
-        job.CopyFrom(shared)
+        job = meta.copied(shared)
         may_manage = context.expectations.are_met(key)
         pods = await self._claim(job)
         await job_syncs.JobSync(context, key, job, pods, may_manage).run()
@@ -327,7 +326,6 @@ def _selector(job: batch_v1_pb2.Job) -> selectors.LabelSelector:
 def _with_finalizer(pod: core_v1_pb2.Pod) -> core_v1_pb2.Pod:
     if tracking.has_finalizer(pod):
         return pod
-    copy = type(pod)()
-    copy.CopyFrom(pod)
+    copy = meta.copied(pod)
     copy.metadata.finalizers.append(tracking.FINALIZER)
     return copy

@@ -114,9 +114,7 @@ class PodWrites:
     async def _delete(self, pod: core_v1_pb2.Pod) -> None:
         metadata, recorder = pod.metadata, self._context.recorder
         try:
-            await self._client.delete("pods", metadata.name, metadata.namespace, uid=metadata.uid)
-        except errors.Conflict as error:
-            raise errors.NotFound(error.message) from None  # another pod has its name
+            await self._client.delete("pods", metadata.name, metadata.namespace)
         except errors.NotFound:
             raise
         except errors.ApiError as error:

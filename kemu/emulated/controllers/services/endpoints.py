@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Iterable
 
 from kemu import errors
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.templates import dumps
 from kemu.messages.k8s import core_v1_pb2, discovery_v1_pb2
@@ -122,8 +123,7 @@ def is_in_same_state(one: discovery_v1_pb2.Endpoint, other: discovery_v1_pb2.End
 def _target(endpoint: discovery_v1_pb2.Endpoint) -> core_v1_pb2.ObjectReference | None:
     if not endpoint.HasField("targetRef"):
         return None
-    found = core_v1_pb2.ObjectReference()
-    found.CopyFrom(endpoint.targetRef)
+    found = meta.copied(endpoint.targetRef)
     found.ClearField("resourceVersion")
     return found
 

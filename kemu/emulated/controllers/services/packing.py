@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kemu.emulated.controllers.services import endpoints
+from kemu.emulated.objects import meta
 from kemu.messages.k8s import discovery_v1_pb2
 
 Desired = dict[tuple[object, ...], discovery_v1_pb2.Endpoint]
@@ -47,8 +48,7 @@ def pack(
             if wanted is not None:
                 kept.append(wanted)
                 is_other = is_other or not endpoints.is_in_same_state(wanted, endpoint)
-        copy = discovery_v1_pb2.EndpointSlice()
-        copy.CopyFrom(one)
+        copy = meta.copied(one)
         has_other_labels = relabelled(copy)
         if is_other or len(kept) != len(one.endpoints):
             if not kept:
@@ -70,8 +70,7 @@ def pack(
             _fill(created, desired, most)
             plan.create.append(created)
             continue
-        copy = discovery_v1_pb2.EndpointSlice()
-        copy.CopyFrom(unchanged.pop(target.metadata.name))
+        copy = meta.copied(unchanged.pop(target.metadata.name))
         _fill(copy, desired, most)
         changed.append(copy)
     plan.update = changed

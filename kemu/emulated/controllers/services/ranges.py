@@ -7,7 +7,7 @@ Further config: ``events`` (:data:`kemu.emulated.client.recorders.LEVELS`).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kemu import errors
@@ -67,11 +67,8 @@ class ServiceRanges(controllers.Controller):
 
     def _address_changed(self, one: IPAddress) -> None:
         if service_ranges.is_managed(one):
-            for name in self._containing(one):
+            for name in _containing(self._ranges.store.values(), one):
                 self._look_at(name)
-
-    def _containing(self, one: IPAddress) -> list[str]:
-        return service_ranges.containing(self._ranges.store.values(), service_ranges.address(one.metadata.name))
 
     async def _sync_in_time(self, name: str) -> None:
         try:
@@ -94,7 +91,7 @@ class ServiceRanges(controllers.Controller):
                 reason, text = "KubernetesServiceCIDRError", "The ServiceCIDR Status can not be set to Ready=True"
                 self._recorder.event(one, recorders.WARNING, reason, reason, text)
                 raise
-        elif not self._may_go(one):
+        elif not may_go(one, self._ranges.store.values(), self._addresses.store.values()):
             await self._tell(one, "False", service_ranges.TERMINATING, BLOCKED)
         else:
             since_ns = self.unix_ns() - meta.unix_ns(one.metadata.deletionTimestamp)
@@ -103,24 +100,6 @@ class ServiceRanges(controllers.Controller):
                 self.queue.add_after_ns(name, left_ns)
             elif has_finalizer:
                 await self._patch(name, {"$deleteFromPrimitiveList/finalizers": [service_ranges.FINALIZER]})
-
-    def _may_go(self, one: ServiceCIDR) -> bool:
-        """``canDeleteCIDR``: another range has all its addresses, or none is taken that is in no other."""
-        name = one.metadata.name
-        ranges = self._ranges.store.values()
-        parents = [
-            [each for each in ranges if any(_contains(other, cidr) for other in each.spec.cidrs)]
-            for cidr in one.spec.cidrs
-        ]
-        if all(len(found) > 1 or (found and found[0].metadata.name != name) for found in parents):
-            return True
-        families = {service_ranges.family(cidr) for cidr in one.spec.cidrs}
-        return not any(
-            service_ranges.is_managed(each)
-            and each.metadata.labels.get(service_ranges.FAMILY) in families
-            and self._containing(each) == [name]
-            for each in self._addresses.store.values()
-        )
 
     async def _tell(self, one: ServiceCIDR, status: str, reason: str, message: str) -> None:
         """``updateConditionIfNeeded``."""
@@ -134,6 +113,29 @@ class ServiceRanges(controllers.Controller):
     async def _patch(self, name: str, metadata: Mapping[str, Any]) -> None:
         with contextlib.suppress(errors.NotFound):
             await self.client.patch("servicecidrs", name, "", {"metadata": metadata}, type="strategic")
+
+
+def may_go(one: ServiceCIDR, ranges: Collection[ServiceCIDR], addresses: Iterable[IPAddress]) -> bool:
+    """``canDeleteCIDR``: another range has all its addresses, or none is taken that is in no other. ``ranges``,
+    ``addresses``: all of them."""
+    name = one.metadata.name
+    parents = [
+        [each.metadata.name for each in ranges if any(_contains(other, cidr) for other in each.spec.cidrs)]
+        for cidr in one.spec.cidrs
+    ]
+    if all(found not in ([], [name]) for found in parents):
+        return True
+    families = {service_ranges.family(cidr) for cidr in one.spec.cidrs}
+    return not any(
+        service_ranges.is_managed(each)
+        and each.metadata.labels.get(service_ranges.FAMILY) in families
+        and _containing(ranges, each) == [name]
+        for each in addresses
+    )
+
+
+def _containing(ranges: Iterable[ServiceCIDR], one: IPAddress) -> list[str]:
+    return service_ranges.containing(ranges, service_ranges.address(one.metadata.name))
 
 
 def _overlap(cidr: str, other: str) -> bool:

@@ -178,8 +178,7 @@ class EndpointSliceController(members.ServiceController):
         touched = {one.metadata.name for one in (*plan.update, *plan.delete)}
         for one in existing:
             if one.metadata.name not in touched:
-                copy = discovery_v1_pb2.EndpointSlice()
-                copy.CopyFrom(one)
+                copy = meta.copied(one)
                 if hints.put(service, copy):
                     plan.update.append(copy)
         for one in (*plan.create, *plan.update):

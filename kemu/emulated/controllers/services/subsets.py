@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kemu.emulated.controllers.services import endpoints
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.templates import dumps
 from kemu.messages.k8s import core_v1_pb2
 
@@ -66,8 +67,7 @@ def are_equal(one: Sequence[core_v1_pb2.EndpointSubset], other: Sequence[core_v1
 
 
 def _without_versions(subset: core_v1_pb2.EndpointSubset) -> core_v1_pb2.EndpointSubset:
-    copy = core_v1_pb2.EndpointSubset()
-    copy.CopyFrom(subset)
+    copy = meta.copied(subset)
     for address in (*copy.addresses, *copy.notReadyAddresses):
         if address.HasField("targetRef"):
             address.targetRef.ClearField("resourceVersion")

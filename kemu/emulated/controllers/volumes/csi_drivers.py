@@ -19,7 +19,7 @@ from kemu import errors
 from kemu.emulated.client import informers, recorders, retries, volume_drivers, workqueues
 from kemu.emulated.controllers import controllers
 from kemu.emulated.controllers.volumes import resizes
-from kemu.emulated.objects import times
+from kemu.emulated.objects import meta, times
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.defaulting import data_sources
 from kemu.emulated.objects.volumes import claims
@@ -228,8 +228,7 @@ class CsiDrivers(controllers.Controller):
 
     async def _send_back(self, claim: core_v1_pb2.PersistentVolumeClaim) -> None:
         """``rescheduleProvisioning``: take the selected node off, so that the scheduler decides anew."""
-        changed = type(claim)()
-        changed.CopyFrom(claim)
+        changed = meta.copied(claim)
         del changed.metadata.annotations[claims.SELECTED_NODE]
         with contextlib.suppress(errors.Conflict, errors.NotFound):
             await retries.patiently(self.env, lambda: self.client.update(changed))
@@ -381,8 +380,7 @@ class CsiDrivers(controllers.Controller):
         protection = ATTACHER_PROTECTION + driver.name.replace(".", "-")
         started_ns = self.clock.now_ns()
         if protection not in attachment.metadata.finalizers:
-            changed = type(attachment)()
-            changed.CopyFrom(attachment)
+            changed = meta.copied(attachment)
             changed.metadata.finalizers.append(protection)
             attachment = await retries.patiently(self.env, lambda: self.client.update(changed))
         await self._take(driver, "attach")

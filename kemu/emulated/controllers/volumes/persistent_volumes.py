@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from kemu import errors
 from kemu.emulated.client import informers, recorders, retries, workqueues
 from kemu.emulated.controllers import controllers
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.volumes import claims, matching, migration
@@ -197,7 +198,7 @@ class PersistentVolumeController(controllers.Controller):
         default = claims.default_of(self._classes.store.values())
         if default is None:
             return False
-        changed = _copy(claim)
+        changed = meta.copied(claim)
         changed.spec.storageClassName = default.metadata.name
         await self._write(changed)
         return True
@@ -232,7 +233,7 @@ class PersistentVolumeController(controllers.Controller):
             return
         provisioner = driver or provisioner
         if claim.metadata.annotations.get(claims.STORAGE_PROVISIONER) != provisioner:
-            changed = _copy(claim)
+            changed = meta.copied(claim)
             annotations = changed.metadata.annotations
             annotations[claims.BETA_STORAGE_PROVISIONER] = annotations[claims.STORAGE_PROVISIONER] = provisioner
             _migrate(annotations, claims.STORAGE_PROVISIONER)
@@ -352,7 +353,7 @@ class PersistentVolumeController(controllers.Controller):
 
     async def _unbind(self, volume: core_v1_pb2.PersistentVolume) -> None:
         """``unbindVolume``: a user's own reference stays, without the UID."""
-        changed = _copy(volume)
+        changed = meta.copied(volume)
         if claims.BOUND_BY_CONTROLLER in volume.metadata.annotations:
             changed.spec.ClearField("claimRef")
             del changed.metadata.annotations[claims.BOUND_BY_CONTROLLER]
@@ -379,7 +380,7 @@ class PersistentVolumeController(controllers.Controller):
         self, claim: core_v1_pb2.PersistentVolumeClaim, volume: core_v1_pb2.PersistentVolume
     ) -> core_v1_pb2.PersistentVolumeClaim:
         """``bindClaimToVolume``."""
-        changed = _copy(claim)
+        changed = meta.copied(claim)
         annotations, name = changed.metadata.annotations, volume.metadata.name
         if claim.spec.volumeName != name:
             changed.spec.volumeName = name
@@ -405,7 +406,7 @@ class PersistentVolumeController(controllers.Controller):
         self, claim: core_v1_pb2.PersistentVolumeClaim, phase: str, volume: core_v1_pb2.PersistentVolume | None = None
     ) -> core_v1_pb2.PersistentVolumeClaim:
         """``updateClaimStatus``."""
-        changed = _copy(claim)
+        changed = meta.copied(claim)
         status = changed.status
         status.phase = phase
         if volume is None:
@@ -434,7 +435,7 @@ class PersistentVolumeController(controllers.Controller):
     ) -> core_v1_pb2.PersistentVolume:
         if volume.status.phase == phase:
             return volume
-        changed = _copy(volume)
+        changed = meta.copied(volume)
         changed.status.phase = phase
         changed.status.ClearField("message")
         if message:
@@ -446,7 +447,7 @@ class PersistentVolumeController(controllers.Controller):
     async def _update_claim_migration(
         self, claim: core_v1_pb2.PersistentVolumeClaim
     ) -> core_v1_pb2.PersistentVolumeClaim:
-        changed = _copy(claim)
+        changed = meta.copied(claim)
         key = claims.STORAGE_PROVISIONER
         if key not in changed.metadata.annotations:
             key = claims.BETA_STORAGE_PROVISIONER
@@ -458,7 +459,7 @@ class PersistentVolumeController(controllers.Controller):
 
     async def _update_volume_migration(self, volume: core_v1_pb2.PersistentVolume) -> core_v1_pb2.PersistentVolume:
         """``updateVolumeMigrationAnnotationsAndFinalizers``."""
-        changed = _copy(volume)
+        changed = meta.copied(volume)
         has_changed = _migrate(changed.metadata.annotations, claims.PROVISIONED_BY)
         has_changed |= _finalize(changed)
         if not has_changed:
@@ -474,12 +475,6 @@ class PersistentVolumeController(controllers.Controller):
 
     def _tell(self, obj: KubernetesObject, reason: str, text: str, *, routine: bool = True) -> None:
         self._recorder.event(obj, recorders.NORMAL, reason, reason, text, routine=routine)
-
-
-def _copy(obj: K) -> K:
-    copy = type(obj)()
-    copy.CopyFrom(obj)
-    return copy
 
 
 def _store(known: dict[str, K], obj: K) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, cast
 from kemu import errors
 from kemu.emulated.client import informers, retries, workqueues
 from kemu.emulated.controllers import controllers
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.volumes import claims
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -106,8 +107,7 @@ class VolumeProtection(controllers.Controller):
             await self._release(found, claims.ATTRIBUTES_PROTECTION)
 
     async def _release(self, obj: KubernetesObject, finalizer: str) -> None:
-        changed = type(obj)()
-        changed.CopyFrom(obj)
+        changed = meta.copied(obj)
         changed.metadata.finalizers.remove(finalizer)
         with contextlib.suppress(errors.NotFound):
             await retries.patiently(self.env, lambda: self.client.update(changed))

@@ -374,7 +374,7 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
         uid = metadata.uid
         self.expectations.expect(owner_uid, uid, expectations.DELETED)
         try:
-            await self.client.delete("pods", metadata.name, metadata.namespace, uid=uid)
+            await self.client.delete("pods", metadata.name, metadata.namespace)
         except errors.ApiError as error:
             self.expectations.observe(owner_uid, uid, expectations.DELETED)
             if not isinstance(error, (errors.NotFound, errors.Conflict)):

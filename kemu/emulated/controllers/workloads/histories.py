@@ -68,8 +68,7 @@ class Histories:
 
     async def renumber(self, revision: apps_v1_pb2.ControllerRevision, number: int) -> apps_v1_pb2.ControllerRevision:
         """``UpdateControllerRevision``."""
-        wanted = apps_v1_pb2.ControllerRevision()
-        wanted.CopyFrom(revision)
+        wanted = meta.copied(revision)
         wanted.revision = number
         return await self._client.update(wanted)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kemu.emulated.gateway.tables import texts
+from kemu.emulated.objects import selectors
 from kemu.messages.k8s import (
     admissionregistration_v1_pb2,
     apiregistration_v1_pb2,
@@ -422,7 +423,7 @@ def parameter(
     ref = spec.paramRef
     if ref.name:
         return f"{ref.namespace or '*'}/{ref.name}"
-    return texts.go_selector(ref.selector) if ref.HasField("selector") else texts.UNSET
+    return selectors.go_text(ref.selector) if ref.HasField("selector") else texts.UNSET
 
 
 def device_claim_state(claim: resource_v1_pb2.ResourceClaim) -> str:

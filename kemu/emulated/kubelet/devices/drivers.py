@@ -141,8 +141,7 @@ class Drivers:
 
     async def _write(self, wanted: ResourceSlice, known: ResourceSlice | None) -> ResourceSlice:
         if known is not None:
-            changed = ResourceSlice()
-            changed.CopyFrom(known)
+            changed = meta.copied(known)
             changed.metadata.ClearField("resourceVersion")
             changed.spec.CopyFrom(wanted.spec)
             try:
@@ -287,8 +286,7 @@ def devices_of(group: Devices) -> list[Device]:
         template.taints.append(convert.from_json(DeviceTaint, taint))
     found = []
     for number in range(group.count):
-        device = Device()
-        device.CopyFrom(template)
+        device = meta.copied(template)
         device.name = f"{group.prefix}-{number}"
         found.append(device)
     return found

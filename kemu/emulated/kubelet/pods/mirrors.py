@@ -48,8 +48,7 @@ class Mirror:
         return self.object
 
     def _wanted(self) -> core_v1_pb2.Pod:
-        pod = core_v1_pb2.Pod()
-        pod.CopyFrom(self._static)
+        pod = meta.copied(self._static)
         metadata = pod.metadata
         metadata.annotations[meta.MIRROR_ANNOTATION] = metadata.uid
         metadata.ClearField("uid")

@@ -12,6 +12,7 @@ import hashlib
 import ipaddress
 
 from kemu.emulated.kubelet.pods.workers import Worker
+from kemu.emulated.objects import meta
 from kemu.messages.k8s import core_v1_pb2
 
 RUNTIME = "kemu"
@@ -54,8 +55,7 @@ class Sandboxes:
         pod = worker.pod
         if pod.status.podIP or not worker.has_sandbox:
             return pod
-        found = core_v1_pb2.Pod()
-        found.CopyFrom(pod)
+        found = meta.copied(pod)
         self.describe(found.status, worker, is_up=True)
         return found
 

@@ -44,6 +44,13 @@ class _Loop(Exception):
         self.again = again
 
 
+class _Return(Exception):
+    """Ends a function."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code & 255
+
+
 @dataclass
 class World:
     """What all shells of one program share."""
@@ -89,6 +96,11 @@ class Shell:
     stdin: str = ""
     jobs: list[float] = field(default_factory=list)
     """When each job in the background ends."""
+    functions: dict[str, syntax.Command] = field(default_factory=dict)
+    hidden: list[dict[str, str | None]] = field(default_factory=list)
+    """For each function that runs: what its local variables hide."""
+    is_tested: bool = False
+    """A failure of the command that is carried out does not end a shell with ``set -e``."""
     outputs: dict[int, Callable[[str], None]] = field(default_factory=dict)
     """Where the descriptors lead; those that are missing to the world."""
 
@@ -120,6 +132,7 @@ class Shell:
             self.stdin,
         )
         made.outputs = dict(self.outputs)
+        made.functions, made.hidden = dict(self.functions), [{} for _ in self.hidden]
         return made
 
     # Scripts
@@ -185,7 +198,11 @@ class Shell:
 
     def _command(self, command: syntax.Command, *, tested: bool) -> Steps:
         if isinstance(command, syntax.Simple):
+            self.is_tested = tested
             return (yield from self._simple(command))
+        if isinstance(command, syntax.Function):
+            self.functions[command.name] = command.body
+            return 0
         with_redirects = yield from self._redirected(command.redirects)
         if with_redirects is None:
             return 1
@@ -332,6 +349,11 @@ class Shell:
         name = words[0].rpartition("/")[2]
         if words[0] == "break" or words[0] == "continue":
             raise _Loop(int(words[1]) if words[1:] and words[1].isdigit() else 1, again=words[0] == "continue")
+        function = self.functions.get(words[0])
+        if function is not None:
+            return (yield from self._call(function, words))
+        if self.hidden and words[0] in ("return", "local"):
+            return self._local(words[1:]) if words[0] == "local" else self._return(words[1:])
         timed = self.world.timed.get(name)
         if timed is not None:
             return (yield from timed(self, words))
@@ -344,6 +366,32 @@ class Shell:
             return self.complain(f"{name}: {error}")
         except trees.Unknown as error:
             raise NotUnderstood(str(error)) from None
+
+    def _call(self, body: syntax.Command, words: Sequence[str]) -> Steps:
+        before = self.parameters
+        self.parameters = (before[0], *words[1:])
+        self.hidden.append({})
+        try:
+            return (yield from self._command(body, tested=self.is_tested))
+        except _Return as end:
+            return end.code
+        finally:
+            self.parameters = before
+            for name, value in self.hidden.pop().items():
+                if value is None:
+                    self.variables.pop(name, None)
+                else:
+                    self.variables[name] = value
+
+    def _return(self, words: Sequence[str]) -> int:
+        raise _Return(int(words[0]) if words and words[0].isdigit() else self.status)
+
+    def _local(self, words: Sequence[str]) -> int:
+        for word in words:
+            name, _, value = word.partition("=")
+            self.hidden[-1].setdefault(name, self.variables.get(name))
+            self.variables[name] = value
+        return 0
 
     # Words
 

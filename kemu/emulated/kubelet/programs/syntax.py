@@ -1,5 +1,5 @@
 """Scripts of the shell, as far as kemu understands them: lists, pipelines, ``if``, ``while``, ``until``, ``for``,
-groups, redirections, quotes, variables, arithmetic and substitution of commands. Anything else is
+groups, functions, redirections, quotes, variables, arithmetic and substitution of commands. Anything else is
 :class:`NotUnderstood`.
 """
 
@@ -85,7 +85,15 @@ class Group:
     redirects: tuple[Redirect, ...] = ()
 
 
-Command = Simple | If | While | For | Group
+@dataclass(frozen=True)
+class Function:
+    """Is defined, and not called."""
+
+    name: str
+    body: Command
+
+
+Command = Simple | If | While | For | Group | Function
 
 
 @dataclass(frozen=True)
@@ -237,8 +245,12 @@ class _Reader:
             return Group(body, False, self._redirects())
         if word:
             self.fail(repr(word))
-        if self._peek("((") or re.compile(r"[A-Za-z_]\w*\s*\(\s*\)").match(self.text, self.at):
-            self.fail("a function or '(('")
+        if self._peek("(("):
+            self.fail("'(('")
+        if found := re.compile(r"([A-Za-z_]\w*)[ \t]*\([ \t]*\)").match(self.text, self.at):
+            self.at = found.end()
+            self._lines()
+            return Function(found[1], self._command())
         if self._take("("):
             body = self.script()
             if not self._take(")"):

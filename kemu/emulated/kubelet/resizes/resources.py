@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 from kemu.emulated.kubelet.pods.containers import Container
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.validation.pod_specs import resizes
 from kemu.messages.k8s import core_v1_pb2
@@ -20,9 +21,9 @@ Resources = dict[str, Any]
 
 def of(pod: core_v1_pb2.Pod) -> Resources:
     spec = pod.spec
-    found = {one.name: _copy(one.resources) for one in (*spec.initContainers, *spec.containers)}
+    found = {one.name: meta.copied(one.resources) for one in (*spec.initContainers, *spec.containers)}
     if spec.HasField("resources"):
-        found[""] = _copy(spec.resources)
+        found[""] = meta.copied(spec.resources)
     return found
 
 
@@ -32,8 +33,7 @@ def differ(one: Resources, other: Resources) -> bool:
 
 def with_resources(pod: core_v1_pb2.Pod, resources: Resources) -> core_v1_pb2.Pod:
     """The pod as if its spec stated these."""
-    found = type(pod)()
-    found.CopyFrom(pod)
+    found = meta.copied(pod)
     for container in (*found.spec.initContainers, *found.spec.containers):
         if container.name in resources:
             container.resources.CopyFrom(resources[container.name])
@@ -92,9 +92,3 @@ def _amount(resources: core_v1_pb2.ResourceRequirements, part: str, name: str) -
     if name not in amounts:
         return None
     return (quantities.milli if name == "cpu" else quantities.value)(amounts[name].string)
-
-
-def _copy(resources: core_v1_pb2.ResourceRequirements) -> core_v1_pb2.ResourceRequirements:
-    found = core_v1_pb2.ResourceRequirements()
-    found.CopyFrom(resources)
-    return found

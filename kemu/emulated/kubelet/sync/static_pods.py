@@ -101,8 +101,7 @@ class StaticPods:
         # Like any pod that an earlier kubelet admitted, whether all of its containers had started or not.
         was_admitted = not pod_phases.is_terminal(pod) and pod.status.HasField("startTime")
         if is_first and static.metadata.uid not in self._host.by_uid and was_admitted:
-            running = core_v1_pb2.Pod()
-            running.CopyFrom(static)
+            running = meta.copied(static)
             running.status.CopyFrom(pod.status)
             self._host.observe(running, self._env.clock.now_ns(), mirror)
         worker = self._host.by_uid.get(static.metadata.uid)

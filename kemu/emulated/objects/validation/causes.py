@@ -65,7 +65,14 @@ def shown(value: Json | Message) -> str:
         value = convert.to_value(value)
     elif isinstance(value, list):
         value = [convert.to_value(one) if isinstance(one, Message) else one for one in value]
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=isinstance(value, dict))
+    # Text that is no UTF-8 comes as bytes.
+    return json.dumps(
+        value,
+        ensure_ascii=False,
+        separators=(",", ":"),
+        sort_keys=isinstance(value, dict),
+        default=lambda raw: raw.decode(errors="replace"),
+    )
 
 
 def error(obj: KubernetesObject, causes: Sequence[Cause]) -> Invalid:

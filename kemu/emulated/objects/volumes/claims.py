@@ -141,8 +141,7 @@ def bound_to(
     )  # fmt: skip
     if refers and (not by_controller or BOUND_BY_CONTROLLER in volume.metadata.annotations):
         return None
-    bound = type(volume)()
-    bound.CopyFrom(volume)
+    bound = meta.copied(volume)
     if not refers:
         bound.spec.claimRef.Clear()
         refer(bound.spec.claimRef, claim)

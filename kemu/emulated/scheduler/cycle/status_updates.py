@@ -105,7 +105,7 @@ class Reporter:
         metadata = pod.metadata
         started_ns = self._env.clock.now_ns()
         try:
-            await self._api.patch("pods", metadata.name, metadata.namespace, patch, "status", "strategic", metadata.uid)
+            await self._api.patch("pods", metadata.name, metadata.namespace, patch, "status", "strategic")
         except ApiError as error:
             # The next attempt writes again; until then the nomination exists in memory only.
             key = f"{metadata.namespace}/{metadata.name}"

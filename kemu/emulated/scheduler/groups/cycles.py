@@ -192,7 +192,7 @@ class GroupCycles:
             condition["observedGeneration"] = generation
         patch = {"status": {"conditions": [condition]}}
         try:
-            await self._api.patch("podgroups", key[1], key[0], patch, "status", "strategic", group.metadata.uid)
+            await self._api.patch("podgroups", key[1], key[0], patch, "status", "strategic")
         except ApiError:
             # The next attempt writes again.
             return

@@ -17,7 +17,7 @@ from kemu.emulated.scheduler.cycle.status_updates import Reporter
 from kemu.emulated.scheduler.experiments.switches import Policy
 from kemu.emulated.scheduler.framework.interfaces import Api
 from kemu.emulated.scheduler.framework.results import Candidate
-from kemu.errors import ApiError, Conflict, NotFound
+from kemu.errors import ApiError, NotFound
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
 from kemu.runtime.runlog.events import VictimDeleted
@@ -152,12 +152,10 @@ class Evictor:
             try:
                 patch = self._disruption_patch(seen, preemptor)
                 if patch is not None:
-                    await self._api.patch(
-                        "pods", victim.name, victim.namespace, patch, "status", "strategic", victim.uid
-                    )
-                await self._api.delete("pods", victim.name, victim.namespace, uid=victim.uid)
-            except (NotFound, Conflict):
-                # Deleted already, or another pod has its name now.
+                    await self._api.patch("pods", victim.name, victim.namespace, patch, "status", "strategic")
+                # As in Kubernetes without the UID: a late request deletes whatever pod has the name now.
+                await self._api.delete("pods", victim.name, victim.namespace)
+            except NotFound:
                 preempted = False
             except ApiError:
                 preempted = ok = False

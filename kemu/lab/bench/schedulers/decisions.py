@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.pods import PodInfo
@@ -58,8 +59,7 @@ def _filled(nodes: int, workload: str) -> Cluster:
     running.spec.containers[0].resources.requests["cpu"].string = "200m"
     for number in range(nodes * PODS_PER_NODE):
         running.metadata.name, running.metadata.uid = f"running-{number}", f"running-{number}"
-        pod = core_v1_pb2.Pod()
-        pod.CopyFrom(running)
+        pod = meta.copied(running)
         _add(cluster, pod, f"node-{number % nodes}")
     if workload == "anti-affinity":
         for number in range(0, nodes, GREEN_SHARE):

@@ -31,7 +31,7 @@ from kemu.emulated.cel import devices as selectors
 from kemu.emulated.cel.environments import Program
 from kemu.emulated.cel.values import Value
 from kemu.emulated.client import clients
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.configuration import configurations
@@ -43,7 +43,6 @@ from kemu.lab.bench import shapes
 from kemu.lab.bench.schedulers.scheduling import SCHEDULER, TIMING, create_all
 from kemu.lab.scenario.format.keys import controller_keys
 from kemu.lab.scenario.playing import plans
-from kemu.messages.k8s import resource_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, ActorSpec
@@ -442,8 +441,7 @@ class _Play:
                     break
             else:
                 raise KemuError(f"allocResourceClaims: no node has devices for {claim.metadata.name}")
-            made = resource_v1_pb2.ResourceClaim()
-            made.CopyFrom(claim)
+            made = meta.copied(claim)
             made.status.allocation.CopyFrom(results.allocation(plans[0], nodes[0].name, lambda: str(uuid.uuid4())))
             devices.set_claim(await client.update_status(made))
         await self._settle()

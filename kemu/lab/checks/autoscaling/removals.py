@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from kemu.lab.checks.autoscaling import machines
 from kemu.lab.checks.autoscaling.machines import AUTOSCALER, Amounts, Machines
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History
 from kemu.lab.checks.limits import Limits
-from kemu.lab.checks.results import Check, Fold, Result, seconds
+from kemu.lab.checks.results import Fold, LimitedCheck, Result, seconds
 from kemu.lab.checks.scheduling import rooms
 from kemu.runtime.runlog.events import ActorStarted, ScaleDownBegun, ScaleDownEnded, WatchListed
 from kemu.runtime.words import counted
@@ -16,7 +16,7 @@ from kemu.runtime.words import counted
 _Events = ScaleDownBegun | ScaleDownEnded | ActorStarted | WatchListed
 
 
-class NodesGoWhenTheirPodsFitElsewhere(Check):
+class NodesGoWhenTheirPodsFitElsewhere(LimitedCheck):
     """The cluster autoscaler removes a node only if each pod on it has room on another one, and all of them together.
 
     Judged by what it had seen when it decided: the revisions of pods and nodes that it states. Room on nodes that are
@@ -37,10 +37,6 @@ class NodesGoWhenTheirPodsFitElsewhere(Check):
         """Resources of which the autoscaler knows a history that has been lost."""
         self._judged = 0
         self._findings: list[str] = []
-
-    @classmethod
-    def within(cls, limits: Limits) -> Self:
-        return cls(limits)
 
     def given(self, *folds: Machines) -> None:
         (self._machines,) = folds

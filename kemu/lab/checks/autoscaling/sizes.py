@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from kemu.lab.checks.autoscaling.machines import Machines
 from kemu.lab.checks.history import History
 from kemu.lab.checks.limits import Limits
-from kemu.lab.checks.results import Check, Fold, Result, seconds
+from kemu.lab.checks.results import Fold, LimitedCheck, Result, seconds
 from kemu.runtime.runlog.events import InstanceChanged
 from kemu.runtime.words import counted
 
 
-class NodeGroupsKeepTheirSizes(Check):
+class NodeGroupsKeepTheirSizes(LimitedCheck):
     """A group never grows beyond its ``max``, and no machine that ran is deleted where fewer than ``min`` are left.
 
     Counted are the provider's instances but for those whose deletion was ordered. Instances that could not be created,
@@ -26,10 +26,6 @@ class NodeGroupsKeepTheirSizes(Check):
         self._groups = {group.name: group for group in limits.autoscaled.groups} if limits.autoscaled else {}
         self._judged = 0
         self._findings: list[str] = []
-
-    @classmethod
-    def within(cls, limits: Limits) -> Self:
-        return cls(limits)
 
     def given(self, *folds: Machines) -> None:
         (self._machines,) = folds

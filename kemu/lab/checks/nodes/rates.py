@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import bisect
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from kemu.lab.checks.history import NODE_PREFIX, History, parsed
 from kemu.lab.checks.limits import DEFAULT, Limits
-from kemu.lab.checks.results import Check, Result, seconds, several
+from kemu.lab.checks.results import LimitedCheck, Result, seconds, several
 from kemu.runtime.runlog.events import ActorStarted, LeaseAcquired, NodeTainted, Transaction
 from kemu.runtime.words import counted
 
@@ -18,7 +18,7 @@ _CONTROLLER = "controller/node-lifecycle"
 _KEYS = ("node.kubernetes.io/not-ready:NoExecute", "node.kubernetes.io/unreachable:NoExecute")
 
 
-class NodeEvictionsKeepTheirRate(Check):
+class NodeEvictionsKeepTheirRate(LimitedCheck):
     """Lost nodes of one zone are tainted NoExecute no faster than the node lifecycle controller is allowed to.
 
     One taint at once, and then ``nodeEvictionRate`` nodes per second. What counts is when the controller decides: its
@@ -42,10 +42,6 @@ class NodeEvictionsKeepTheirRate(Check):
         """By controller: how often it has begun anew."""
         self._taints: list[tuple[int, str, str, tuple[str, int, int]]] = []
         """When each was decided, the node, the zone, and what tells limiters of that zone apart."""
-
-    @classmethod
-    def within(cls, limits: Limits) -> Self:
-        return cls(limits)
 
     def on_event(self, time_ns: int, actor: str, event: _Events) -> None:
         if isinstance(event, Transaction):

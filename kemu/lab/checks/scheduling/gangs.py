@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import PHASE, POD_PREFIX, History
 from kemu.lab.checks.limits import DEFAULT, MAX_PART_NS, Limits
-from kemu.lab.checks.results import Check, Fold, Result, seconds
+from kemu.lab.checks.results import Fold, LimitedCheck, Result, seconds
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1alpha2_pb2
 from kemu.runtime.runlog.events import RunEnded, Transaction
 from kemu.runtime.words import counted, listed, short
@@ -33,7 +33,7 @@ class _Gang:
     """Which part, at last."""
 
 
-class GangsAreWhole(Check):
+class GangsAreWhole(LimitedCheck):
     """No gang holds room for long while fewer of its pods than its ``minCount`` have a node
     (``checks: gangs: {partFor}``), nor when nothing more can happen. Members that have succeeded count."""
 
@@ -52,10 +52,6 @@ class GangsAreWhole(Check):
         self._findings: list[str] = []
         self._is_over = False
         """Nothing more can happen: what is a part stays one."""
-
-    @classmethod
-    def within(cls, limits: Limits) -> Self:
-        return cls(limits)
 
     @classmethod
     def is_asked(cls, limits: Limits) -> bool:

@@ -7,17 +7,17 @@ An owner here is a controller, a workload of the scenario, or a pod that comes b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import Return
 from kemu.lab.checks.limits import DEFAULT, MAX_EVICTION_RETURNS, MAX_PREEMPTION_RETURNS, Limits
-from kemu.lab.checks.results import Check, Result, seconds, several
+from kemu.lab.checks.results import LimitedCheck, Result, seconds, several
 from kemu.lab.checks.scheduling import lineages
 from kemu.runtime.words import counted
 
 
-class NoEvictionLoop(Check):
+class NoEvictionLoop(LimitedCheck):
     """No workload returns to a node and is evicted there again more often than allowed
     (``checks: loops: {evictions}``)."""
 
@@ -26,10 +26,6 @@ class NoEvictionLoop(Check):
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._most = limits.max_eviction_returns if limits.max_eviction_returns is not None else MAX_EVICTION_RETURNS
-
-    @classmethod
-    def within(cls, limits: Limits) -> Self:
-        return cls(limits)
 
     @classmethod
     def is_asked(cls, limits: Limits) -> bool:
@@ -47,7 +43,7 @@ class NoEvictionLoop(Check):
         )
 
 
-class NoPreemptionLoop(Check):
+class NoPreemptionLoop(LimitedCheck):
     """Preemption comes to an end: nothing in it repeats more often than allowed (``checks: loops: {preemptions}``).
 
     Three things are counted, each without its first time: two owners preempt each other in turn; one line preempts
@@ -62,10 +58,6 @@ class NoPreemptionLoop(Check):
         self._most = (
             limits.max_preemption_returns if limits.max_preemption_returns is not None else MAX_PREEMPTION_RETURNS
         )
-
-    @classmethod
-    def within(cls, limits: Limits) -> Self:
-        return cls(limits)
 
     @classmethod
     def is_asked(cls, limits: Limits) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from kemu.emulated.objects.amounts import requests
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.limits import DEFAULT, Limits
-from kemu.lab.checks.results import Check, Result, seconds, several
+from kemu.lab.checks.results import Check, LimitedCheck, Result, seconds, several
 from kemu.runtime.runlog import events
 from kemu.runtime.words import counted
 
@@ -21,7 +21,7 @@ SYSTEM_CRITICAL = 2_000_000_000
 """A pod of this priority or a higher one is critical (``SystemCriticalPriority`` in pkg/apis/scheduling)."""
 
 
-class PreemptorsOutrankVictims(Check):
+class PreemptorsOutrankVictims(LimitedCheck):
     """No pod is preempted for a pod of the same or a lower priority.
 
     A kubelet may also preempt any pod that is not critical for one that is (``Preemptable`` in pkg/kubelet/types). Not
@@ -34,10 +34,6 @@ class PreemptorsOutrankVictims(Check):
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._by_qos = limits.rank_by_qos
         self._preemptions: list[tuple[int, str, events.PodPreempting | events.OfVictim]] = []
-
-    @classmethod
-    def within(cls, limits: Limits) -> Self:
-        return cls(limits)
 
     def on_event(self, time_ns: int, actor: str, event: events.PodPreempting | events.OfVictim) -> None:
         self._preemptions.append((time_ns, actor, event))
@@ -95,6 +91,8 @@ class _Scheduler:
     """By node and UID, the pods that it has put there."""
     nominated: dict[str, dict[str, int]] = field(default_factory=dict)
     """By node and UID, since when it keeps room there for a pod."""
+    kept_on: dict[str, dict[str, None]] = field(default_factory=dict)
+    """By UID, the nodes in ``nominated`` where it may be."""
     dropped: dict[str, dict[str, int]] = field(default_factory=dict)
     """By UID: the nominations that the last attempt of the pod ended, by node."""
     tries: dict[str, list[int]] = field(default_factory=dict)
@@ -168,10 +166,10 @@ class NoPriorityInversion(Check):
                     findings.append(_passed_over(actor, pod, lower, f"from {seconds(start_ns)} to {seconds(time_ns)}"))
             elif kind == events.PreemptionPlanned.KIND:
                 if rest in scheduler.dropped.get(uid, {}):
-                    scheduler.nominated.setdefault(rest, {})[uid] = scheduler.dropped[uid][rest]
+                    _keep_room(scheduler, uid, rest, scheduler.dropped[uid][rest])
             elif kind == events.PodNominated.KIND:
                 if rest:
-                    scheduler.nominated.setdefault(rest, {})[uid] = time_ns
+                    _keep_room(scheduler, uid, rest, time_ns)
             else:
                 scheduler.on.get(rest, {}).pop(uid, None)
         for actor, scheduler in schedulers.items():
@@ -335,8 +333,14 @@ def _ends_nomination(attempt: Mapping[str, Any]) -> bool:
     return attempt["result"] == "unschedulable" and _KEPT not in attempt["message"]
 
 
+def _keep_room(scheduler: _Scheduler, uid: str, node: str, since_ns: int) -> None:
+    scheduler.nominated.setdefault(node, {})[uid] = since_ns
+    scheduler.kept_on.setdefault(uid, {})[node] = None
+
+
 def _drop_nominations(scheduler: _Scheduler, uid: str) -> None:
-    dropped = {node: pods.pop(uid) for node, pods in scheduler.nominated.items() if uid in pods}
+    nominated = scheduler.nominated
+    dropped = {node: nominated[node].pop(uid) for node in scheduler.kept_on.pop(uid, ()) if uid in nominated[node]}
     if dropped:
         scheduler.dropped[uid] = dropped
 

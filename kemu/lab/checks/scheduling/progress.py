@@ -5,14 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks.history import NODE_PREFIX, POD_PREFIX, STATUS, History, parsed
 from kemu.lab.checks.history.outages import Outages
 from kemu.lab.checks.limits import DEFAULT, MAX_WATCH_DELAY_NS, SECOND_NS, Limits
-from kemu.lab.checks.results import Check, Fold, Result, seconds
+from kemu.lab.checks.results import Fold, LimitedCheck, Result, seconds
 from kemu.lab.checks.scheduling import rooms
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog import events
@@ -119,7 +119,7 @@ class _Pod:
     """Why it was not scheduled, according to its status, and since which revision that stands there."""
 
 
-class PodsThatFitAreTried(Check):
+class PodsThatFitAreTried(LimitedCheck):
     """A scheduler tries each new pod, and each pod for which there is room again, as soon as backoff and others let it.
 
     There is room when a pod leaves a node, a node comes or changes, or a binding fails. The time counts from when the
@@ -158,10 +158,6 @@ class PodsThatFitAreTried(Check):
         self._findings: list[str] = []
         self._judged = 0
         self._handlers = handlers.of(self)
-
-    @classmethod
-    def within(cls, limits: Limits) -> Self:
-        return cls(limits)
 
     @classmethod
     def is_asked(cls, limits: Limits) -> bool:

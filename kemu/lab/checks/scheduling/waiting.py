@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kemu.lab.checks.history import History
 from kemu.lab.checks.history.facts import PodHistory
 from kemu.lab.checks.limits import DEFAULT, MAX_OVERTAKEN, MAX_WAIT_NS, Limits
-from kemu.lab.checks.results import Check, Result, several
+from kemu.lab.checks.results import LimitedCheck, Result, several
 from kemu.lab.checks.scheduling import lineages
 from kemu.runtime.words import counted
 
@@ -131,7 +131,7 @@ def describe(group: list[Wait]) -> dict[str, Any]:
     }
 
 
-class NoPodStarves(Check):
+class NoPodStarves(LimitedCheck):
     """No pod waits longer, or is overtaken more often, than the scenario allows (``checks: starvation``).
 
     A scenario that sets one of the two limits asks for that one only. A pod that takes the place of another inherits
@@ -145,10 +145,6 @@ class NoPodStarves(Check):
         self._max_wait_ns, self._max_overtaken = limits.max_wait_ns, limits.max_overtaken
         if not self.is_asked(limits):
             self._max_wait_ns, self._max_overtaken = MAX_WAIT_NS, MAX_OVERTAKEN
-
-    @classmethod
-    def within(cls, limits: Limits) -> Self:
-        return cls(limits)
 
     @classmethod
     def is_asked(cls, limits: Limits) -> bool:

@@ -118,11 +118,11 @@ class Course:
         behaviour = behaviours[self._made % len(behaviours)]
         self._made += 1
 
-        def start(now: Any) -> None:
+        def start(now: batch_v1_pb2.Job) -> None:
             meta.set_time(now.status.startTime, self.plane.clock.unix_ns())
             now.status.active = 1
 
-        def end(now: Any) -> None:
+        def end(now: batch_v1_pb2.Job) -> None:
             now_ns = self.plane.clock.unix_ns()
             fails = behaviour.get("fails", False)
             condition = conditions.FAILED if fails else conditions.COMPLETE

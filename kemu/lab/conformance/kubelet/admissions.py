@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.emulated.kubelet.admission import predicates, preemption
+from kemu.emulated.objects import meta
 from kemu.lab.conformance import readings
 from kemu.lab.conformance.control_planes import ControlPlane
 from kemu.lab.conformance.kubelet import nodes
@@ -49,8 +50,7 @@ def _read_again(case: Json, node: core_v1_pb2.Node) -> core_v1_pb2.Node:
     labelled with its operating system by then."""
     if "freshNode" in case:
         return readings.node(case["freshNode"])
-    same = core_v1_pb2.Node()
-    same.CopyFrom(node)
+    same = meta.copied(node)
     if same.metadata.labels:
         same.metadata.labels[predicates.OS_LABEL] = predicates.OS
     return same

@@ -72,8 +72,7 @@ class PodWorkers(pod_workers.PodWorkers):
     async def arrive(self, *pods: core_v1_pb2.Pod, running: bool = False) -> list[Worker]:
         """``running``: they have been admitted before."""
         for pod in pods:
-            there = core_v1_pb2.Pod()
-            there.CopyFrom(pod)
+            there = meta.copied(pod)
             if running:
                 there.status.phase = pod_phases.RUNNING
             await self._plane.put(there)

@@ -8,6 +8,7 @@ from typing import Any
 from kemu.emulated.kubelet.admission import arrivals, predicates
 from kemu.emulated.kubelet.pods import claims, containers, workers
 from kemu.emulated.kubelet.resizes import allocations
+from kemu.emulated.objects import meta
 from kemu.lab.conformance import readings
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -76,8 +77,7 @@ class _World:
             self._allocations.remove(worker)
             return
         old = worker.pod
-        worker.pod = type(old)()
-        worker.pod.CopyFrom(old)
+        worker.pod = meta.copied(old)
         worker.pod.metadata.generation += 1
         for container in worker.pod.spec.containers:
             for name, amount in step["requests"].get(container.name, {}).items():

@@ -148,8 +148,7 @@ class _World:
             raise errors.not_found(QUOTAS, name)
         if quota.metadata.resourceVersion != there.metadata.resourceVersion:
             raise errors.modified(QUOTAS, name)
-        now = core_v1_pb2.ResourceQuota()
-        now.CopyFrom(there)
+        now = meta.copied(there)
         now.status.CopyFrom(quota.status)
         return self._store(now)
 
@@ -166,8 +165,7 @@ class _World:
         there = self._stored.get(step["name"])
         if there is None:
             return
-        now = core_v1_pb2.ResourceQuota()
-        now.CopyFrom(there)
+        now = meta.copied(there)
         quota = quotas.read(there)
         more = core_v1_pb2.ResourceQuota()
         for name, text in step["used"].items():
@@ -206,8 +204,7 @@ class _World:
         obj = self._objects.get(step["resource"], {}).get(step["name"])
         if obj is None:
             return {}
-        new = type(obj)()
-        new.CopyFrom(obj)
+        new = meta.copied(obj)
         now_unix_ns = self._env.clock.unix_ns()
         meta.set_time(new.metadata.deletionTimestamp, now_unix_ns + step.get("seconds", 0) * SECOND_NS)
         new.metadata.deletionGracePeriodSeconds = step.get("seconds", 0)

@@ -177,8 +177,7 @@ class _World:
     def _drive(self, one: Json) -> None:
         claim = self.claims.get(f"default/{one['claim']}")
         if claim is not None:
-            now = Claim()
-            now.CopyFrom(claim)
+            now = meta.copied(claim)
             del now.status.devices[:]
             for data in one["devices"]:
                 now.status.devices.append(convert.from_json(resource_v1_pb2.AllocatedDeviceStatus, data))
@@ -225,13 +224,11 @@ class _World:
             raise errors.NotFound(f'resourceclaims.resource.k8s.io "{claim.metadata.name}" not found')
         if self.claims[key].metadata.resourceVersion != claim.metadata.resourceVersion:
             raise errors.Conflict("it has changed")
-        made = Claim()
-        made.CopyFrom(claim)
+        made = meta.copied(claim)
         return self._put(made)
 
     async def create(self, claim: Claim) -> Claim:
-        made = Claim()
-        made.CopyFrom(claim)
+        made = meta.copied(claim)
         made.metadata.name, made.metadata.uid = f"{claim.metadata.generateName}generated", "uid-generated"
         return self._put(made)
 
@@ -260,8 +257,7 @@ class _World:
         claim = self.claims.get(f"{namespace}/{name}")
         if claim is None:
             raise errors.NotFound(f'resourceclaims.resource.k8s.io "{name}" not found')
-        now = Claim()
-        now.CopyFrom(claim)
+        now = meta.copied(claim)
         gone = {one["uid"] for one in patch["status"]["reservedFor"]}
         kept = [one for one in now.status.reservedFor if one.uid not in gone]
         del now.status.reservedFor[:]

@@ -190,8 +190,6 @@ class World:
         assert (resource, subresource, type) == ("pods", "status", "strategic")
         async with self.call():
             pod = self.changed(name)
-            if pod.metadata.uid != uid:
-                return
             status = dict(patch["status"])
             for condition in status.pop("conditions", ()):
                 known = meta.get_condition(pod.status.conditions, condition["type"])
@@ -218,8 +216,7 @@ class World:
             old = self.groups.get(name)
             if old is None:
                 raise errors.NotFound(f'podgroups "{name}" not found')
-            group = scheduling_v1alpha2_pb2.PodGroup()
-            group.CopyFrom(old)
+            group = meta.copied(old)
             (condition,) = patch["status"]["conditions"]
             status, reason, message = (condition[key] for key in ("status", "reason", "message"))
             meta.set_condition(group.status.conditions, condition["type"], status, reason, message, self.unix_ns())
@@ -330,9 +327,7 @@ class World:
         """A copy, to be changed and put. Raises NotFound."""
         if name not in self.pods:
             raise errors.NotFound(f'pods "{name}" not found')
-        pod = core_v1_pb2.Pod()
-        pod.CopyFrom(self.pods[name])
-        return pod
+        return meta.copied(self.pods[name])
 
     # Events ---------------------------------------------------------------------------------------------------------
 

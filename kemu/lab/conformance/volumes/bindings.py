@@ -82,8 +82,7 @@ class _World:
         old = self.objects.find(row.kind, obj.metadata.namespace, obj.metadata.name)
         if old is None:
             raise errors.NotFound(f'{row.qualified} "{obj.metadata.name}" not found')
-        new = type(obj)()
-        new.CopyFrom(obj)
+        new = meta.copied(obj)
         self._show(old, self.objects.put(new))
         return new
 

@@ -16,7 +16,7 @@ from kemu.emulated.apiserver.authorization.nodes import NAMES
 from kemu.emulated.kubelet.settings import thresholds
 from kemu.emulated.kubelet.settings.kubelet_configurations import KubeletConfiguration
 from kemu.emulated.kubelet.usage import curves, usages
-from kemu.emulated.objects import names
+from kemu.emulated.objects import meta, names
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.conversion import yaml_texts
 from kemu.emulated.objects.fields import refusals, scheduler_configuration
@@ -177,8 +177,7 @@ def named(
     its_devices: tuple[Mapping[str, Any], ...] = (),
 ) -> Node:
     """A node made from a template. ``kubelet``: its configuration as written."""
-    node = core_v1_pb2.Node()
-    node.CopyFrom(template)
+    node = meta.copied(template)
     node.metadata.name = name
     node.metadata.labels["kubernetes.io/hostname"] = name
     return Node(

@@ -12,6 +12,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.defaulting.pods import default_pod
 from kemu.emulated.settings.documents import Path
@@ -33,8 +34,7 @@ def settled(workload: Workload, nodes: Sequence[Node], where: Path, report: Repo
     poisson = workload.arrivals.poisson
     assert poisson is not None
     assert poisson.load is not None
-    pod = core_v1_pb2.Pod()
-    pod.CopyFrom(workload.template)
+    pod = meta.copied(workload.template)
     default_pod(pod)
     mean_s = _mean_run_s(workload, pod, where, report)
     requested = requests.pod_requests(pod)

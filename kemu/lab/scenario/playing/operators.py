@@ -17,6 +17,7 @@ import grpc
 from kemu.emulated.autoscaler import clouds
 from kemu.emulated.client import retries
 from kemu.emulated.client.clients import Client
+from kemu.emulated.objects import meta
 from kemu.errors import Conflict, NotFound
 from kemu.lab.scenario.format.clusters import Node
 from kemu.lab.scenario.format.events import Event
@@ -99,8 +100,7 @@ class Operator:
                 kept = [taint for taint in found.spec.taints if taint.key != key]
                 if len(kept) == len(found.spec.taints):
                     return
-                changed = type(found)()
-                changed.CopyFrom(found)
+                changed = meta.copied(found)
                 del changed.spec.taints[:]
                 changed.spec.taints.extend(kept)
                 await retries.patiently(self._env, functools.partial(self._client.update, changed))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kemu.emulated.apiserver.lives import drawn_text
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.times import seconds_text
 from kemu.emulated.settings import declared
@@ -110,8 +111,7 @@ class Stream:
     def _pod(self, arrival: int, lives: random.Random, *, is_again: bool = False) -> tuple[int, core_v1_pb2.Pod]:
         number = self._number
         self._number += 1
-        pod = core_v1_pb2.Pod()
-        pod.CopyFrom(self._templates[self._kinds[arrival] if self._kinds else 0])
+        pod = meta.copied(self._templates[self._kinds[arrival] if self._kinds else 0])
         annotations = pod.metadata.annotations
         if self._names:
             name = self._names[arrival]

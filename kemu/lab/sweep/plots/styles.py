@@ -77,7 +77,6 @@ def powers(begin: float, end: float) -> list[float]:
 
 MOST_COLOURS = 8
 DASHES: Sequence[Sequence[int]] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1])
-SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "triangle-down", "triangle-right", "triangle-left")
 SEQUENTIAL = "cividis"
 """A scale of colours that the colour-blind see as everybody does."""
 

@@ -231,8 +231,7 @@ def _why_unready(pod: core_v1_pb2.Pod) -> str:
 
 def wanted(message: Message) -> bytes:
     """What of an object somebody wants: without its status and what is counted of it."""
-    kept = type(message)()
-    kept.CopyFrom(message)
+    kept = meta.copied(message)
     if "status" in message.DESCRIPTOR.fields_by_name:
         kept.ClearField("status")
     labels = sorted(kept.metadata.labels.items())  # type: ignore[attr-defined]

@@ -172,7 +172,7 @@ def previous_template(workload: Workload, others: Iterable[Message]) -> core_v1_
 
 def with_template(workload: W, template: core_v1_pb2.PodTemplateSpec) -> W:
     """A copy with that template, and with Kubernetes' defaults, so that only what somebody wrote differs."""
-    found = copied(workload)
+    found = meta.copied(workload)
     found.spec.template.CopyFrom(template)
     defaults.apply(found)
     return found
@@ -240,7 +240,7 @@ class _Workload:
             if said is not None:
                 before = int(said[1])
                 if 0 < before < self.message.spec.replicas:
-                    changed = copied(self.message)
+                    changed = meta.copied(self.message)
                     changed.spec.replicas = before
                     return self._with(changed), f"{before} replicas of {self.name}, as before"
         return None
@@ -320,7 +320,7 @@ class _Workload:
             elif isinstance(message, core_v1_pb2.Pod) and self._is_own(message, owners):
                 notes = lambda one: one.metadata.annotations  # noqa: E731
             if notes is not None and usages.USAGE in notes(message):
-                changed = copied(message)
+                changed = meta.copied(message)
                 notes(changed)[usages.USAGE] = flattened(notes(message)[usages.USAGE])
                 manifest = dataclasses.replace(manifest, message=changed)
             setup.append(manifest)
@@ -349,7 +349,7 @@ class _Workload:
                 used: float = sum(curve.most(0, seconds) for own in listed for key, curve in own.items() if key in keys)
                 most[resource] = max(most.get(resource, 0), used)
         parts = []
-        changed = copied(self.message)
+        changed = meta.copied(self.message)
         for resource, used in most.items():
             wants = self._requested(resource)
             if not used or wants <= _TOO_MUCH * used or resource not in self.short_of:
@@ -393,12 +393,6 @@ def _flat(usage: Mapping[str, Json], wants: float) -> dict[str, Any]:
 def _memory(usage: Mapping[str, Any]) -> float:
     own = quantities.approximate(usage["memory"]) if isinstance(usage.get("memory"), str) else 0.0
     return float(own) + sum(_memory(one) for one in usage.get("containers", {}).values())
-
-
-def copied(message: M) -> M:
-    made = type(message)()
-    made.CopyFrom(message)
-    return made
 
 
 def full_name(message: Message) -> str:

@@ -42,7 +42,6 @@ class _Finder:
         self._runs, self._run = runs, run
         self._evidence = evidences.Evidence()
         self._evidence.document = evidences.document(run.folder / folders.SCENARIO_FILE)
-        self._worked_s = 0.0
         self._found_at = -EVERY_S
         self._is_news = False
 

@@ -9,7 +9,7 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.client import clients
 from kemu.emulated.controllers.workloads import claims, histories
-from kemu.emulated.objects import selectors
+from kemu.emulated.objects import meta, selectors
 from kemu.emulated.objects.templates import documents, hashes
 from kemu.messages.k8s import apps_v1_pb2
 
@@ -47,8 +47,7 @@ class DaemonHistories(histories.Histories):
 
     async def _label(self, revision: apps_v1_pb2.ControllerRevision) -> apps_v1_pb2.ControllerRevision:
         """One of another version of Kubernetes lacks it; its name serves as well."""
-        wanted = apps_v1_pb2.ControllerRevision()
-        wanted.CopyFrom(revision)
+        wanted = meta.copied(revision)
         wanted.metadata.labels[LABEL] = wanted.metadata.name
         return await self._client.update(wanted)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
 
 from kemu.emulated.controllers.workloads import scaling
-from kemu.emulated.objects import selectors
+from kemu.emulated.objects import meta, selectors
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 
 TOLERATIONS = (
@@ -27,8 +27,7 @@ class Wish:
     """Which nodes get a pod: the template of a DaemonSet, compiled once for all nodes."""
 
     def __init__(self, template: core_v1_pb2.PodTemplateSpec) -> None:
-        spec = core_v1_pb2.PodSpec()
-        spec.CopyFrom(template.spec)
+        spec = meta.copied(template.spec)
         tolerate(spec)
         self._node: str = spec.nodeName
         self._tolerations = list(spec.tolerations)

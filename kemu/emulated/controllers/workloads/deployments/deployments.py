@@ -183,7 +183,7 @@ class DeploymentController(controllers.Controller):
             return
         if self._pods is not None:
             await self._pods.synced()
-        deployment = _copy(known)
+        deployment = meta.copied(known)
         sets = await self._claim(deployment)
         if deployment.metadata.HasField("deletionTimestamp"):
             new, old = await self._revise(deployment, sets, creates=False)
@@ -254,7 +254,7 @@ class DeploymentController(controllers.Controller):
         self, deployment: apps_v1_pb2.Deployment, known: apps_v1_pb2.ReplicaSet, number: int
     ) -> apps_v1_pb2.ReplicaSet:
         """``getNewReplicaSet`` of one that exists."""
-        new = _copy(known)
+        new = meta.copied(known)
         changed = revisions.set_new(deployment, new, number)
         if new.spec.minReadySeconds != deployment.spec.minReadySeconds:
             new.spec.minReadySeconds = deployment.spec.minReadySeconds
@@ -495,7 +495,7 @@ class DeploymentController(controllers.Controller):
         before = known.spec.replicas
         if not always and before == size:
             return False, known
-        wanted = _copy(known)
+        wanted = meta.copied(known)
         most = deployment.spec.replicas + rollouts.max_surge(deployment)
         noted = revisions.set_replicas(wanted, deployment.spec.replicas, most)
         if before == size and not noted:
@@ -614,10 +614,3 @@ def _rollback_to(deployment: apps_v1_pb2.Deployment) -> int | None:
 
 def _selector(deployment: apps_v1_pb2.Deployment) -> selectors.LabelSelector:
     return selectors.compile_labels_field(deployment.spec, "selector")
-
-
-def _copy(obj: M) -> M:
-    """A copy of what an informer holds, to be changed."""
-    made = type(obj)()
-    made.CopyFrom(obj)
-    return made

@@ -92,8 +92,7 @@ class Claims:
             if known is not None and _has_other_controller(known, owner, pod):
                 warn(owner, known.metadata.name)
             if known is not None and not _is_owned_right(known, owner, pod):
-                wanted = core_v1_pb2.PersistentVolumeClaim()
-                wanted.CopyFrom(known)
+                wanted = meta.copied(known)
                 _set_owners(wanted, owner, pod)
                 try:
                     self._wrote(owner, await self._client.update(wanted))
@@ -112,8 +111,7 @@ def policy(owner: apps_v1_pb2.StatefulSet) -> tuple[str, str]:
 def _new_claim(
     owner: apps_v1_pb2.StatefulSet, template: core_v1_pb2.PersistentVolumeClaim, ordinal: int
 ) -> core_v1_pb2.PersistentVolumeClaim:
-    claim = core_v1_pb2.PersistentVolumeClaim()
-    claim.CopyFrom(template)
+    claim = meta.copied(template)
     claim.ClearField("status")
     metadata = claim.metadata
     metadata.name = stateful_pods.claim_name(owner, template, ordinal)

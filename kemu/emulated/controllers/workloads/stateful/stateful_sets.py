@@ -16,6 +16,7 @@ from kemu.emulated.client import informers, recorders
 from kemu.emulated.controllers import controllers
 from kemu.emulated.controllers.workloads import availability, base, claims, histories, scaling, slow_start
 from kemu.emulated.controllers.workloads.stateful import stateful_claims, stateful_pods
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.defaulting import pods as pod_defaults
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.templates import documents, hashes
@@ -208,7 +209,7 @@ class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
         """Give a pod its labels and claims (``UpdateStatefulPod``). All of it is tried again after a conflict, with the
         pod as it was changed so far: if only a claim had changed meanwhile, the pod looks right then and is not
         written."""
-        wanted = _copy(pod)
+        wanted = meta.copied(pod)
         tried = False
         for wait_s in (*CONFLICT_WAITS_S, None):
             failure: errors.ApiError | None = None
@@ -218,7 +219,7 @@ class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
                     try:
                         self.wrote(owner, "pods", await self.client.update(wanted))
                     except errors.ApiError:
-                        fresh = _copy(self.pods.store.get(controllers.key_of(pod), pod))
+                        fresh = meta.copied(self.pods.store.get(controllers.key_of(pod), pod))
                         raise
                     finally:
                         wanted = fresh
@@ -290,12 +291,6 @@ def _restores(patch: bytes, data: bytes) -> bool:
         return False
     pod_defaults.default_pod_spec(template.spec)
     return documents.patch(template) == data
-
-
-def _copy(pod: core_v1_pb2.Pod) -> core_v1_pb2.Pod:
-    copied = core_v1_pb2.Pod()
-    copied.CopyFrom(pod)
-    return copied
 
 
 class _Sync:

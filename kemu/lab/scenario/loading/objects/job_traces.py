@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from google.protobuf.internal.containers import MessageMap
 
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.pods import gpu_cards
 from kemu.lab.scenario.format.traces import Trace, TraceFiles
@@ -173,8 +174,7 @@ def priority_of(priority_class: str) -> int | None:
 
 
 def _pod(base: core_v1_pb2.Pod, kind: Kind) -> core_v1_pb2.Pod:
-    pod = core_v1_pb2.Pod()
-    pod.CopyFrom(base)
+    pod = meta.copied(base)
     if kind.namespace:
         pod.metadata.namespace = kind.namespace
     if kind.exit_code:

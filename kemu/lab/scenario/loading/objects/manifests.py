@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 from kemu.emulated.kubelet.images import stores
 from kemu.emulated.kubelet.probes import answers
 from kemu.emulated.kubelet.usage import curves, usages
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.conversion import convert, yaml_texts
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.fields import refusals
@@ -191,8 +191,7 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
     if not message.metadata.name and not message.metadata.generateName:
         report.add((*path, "metadata") if "metadata" in data else path, "metadata.name is missing")
         return
-    defaulted = type(message)()
-    defaulted.CopyFrom(message)
+    defaulted = meta.copied(message)
     if not message.metadata.name:
         defaulted.metadata.name = f"{message.metadata.generateName}x"
     defaults.apply(defaulted)

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from kemu.emulated.apiserver import dry_runs
 from kemu.emulated.apiserver.admission.base import Derived
 from kemu.emulated.apiserver.admission.external.attributes import ASKING
-from kemu.emulated.apiserver.registry.applies import Writer
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.kinds import service_ranges
@@ -28,7 +27,7 @@ from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 from kemu.runtime.env import Random
 
-Create = Callable[[str, str, KubernetesObject, Writer], Awaitable[object]]
+Create = Callable[[str, str, KubernetesObject], Awaitable[object]]
 Delete = Callable[[api_pb2.DeleteRequest], Awaitable[object]]
 
 _ADDRESSES = resources.BY_PLURAL["ipaddresses"]
@@ -39,7 +38,6 @@ WITH_NODE_PORTS = ("NodePort", LOAD_BALANCER)
 SINGLE, PREFER_DUAL, REQUIRE_DUAL = "SingleStack", "PreferDualStack", "RequireDualStack"
 
 _NODE_PORTS = range(30000, 32768)
-_ITSELF = Writer("kube-apiserver", True)
 
 TAKEN = "provided IP is already allocated"
 NOT_HERE = "the provided network does not match the current range"
@@ -105,7 +103,7 @@ class Services:
     """Of one API server."""
 
     def __init__(self, cache: WatchCache, random: Random, create: Create, delete: Delete) -> None:
-        """``create``, ``delete``: those of the registry."""
+        """``create``, ``delete``: those of the registry, for writes of its own."""
         self._random = random
         self._create_object, self._delete = create, delete
         self._used: Derived[_Used] = Derived(cache, "services", _used)
@@ -336,7 +334,7 @@ class Services:
 
     async def _create(self, name: str, service: core_v1_pb2.Service) -> None:
         with _on_its_own():
-            await self._create_object("ipaddresses", "", service_ranges.of_service(name, service), _ITSELF)
+            await self._create_object("ipaddresses", "", service_ranges.of_service(name, service))
 
     # --- node ports ---------------------------------------------------------------------------------------------------
 
