@@ -94,6 +94,23 @@ RACES: Mapping[str, Race] = {
         {"workloads[0].pods.spec.resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]},
         "a claim for each member", ("found no node for member",),
     ),
+    "groups/group-made-anew": Race(
+        "two of a gang of three are bound, as an earlier gang of two with its name has not gone yet",
+        "gangs-are-whole",
+        {
+            "events[1].create.metadata.name": "training-2",
+            "workloads[0].pods.spec.schedulingGroup.podGroupName": "training-2",
+        },
+        "another name for the new group", ("request to delete training reached",),
+    ),
+    "groups/pinned-pod": Race(
+        "a kubelet rejects a member of a gang, as a pod with a nodeName came first", "gangs-are-whole",
+        {
+            "events[0].create.spec.nodeName": "",
+            "events[0].create.spec.nodeSelector": {"kubernetes.io/hostname": "node-1"},
+        },
+        "a node selector", ("pinned", "OutOfcpu"),
+    ),
     "groups/preempted-member": Race(
         "an important pod preempts a member of a gang, although there is room", "gangs-are-whole",
         {"priorityClasses.gang": 1000}, "a gang that is as important", ("preempt",),

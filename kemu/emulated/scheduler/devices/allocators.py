@@ -78,9 +78,8 @@ class Allocator:
 
         Raises AllocationError.
         """
-        plain = self._plain_request(claims[0]) if len(claims) == 1 else None
-        if plain is not None:
-            found = self._first_devices(node, claims[0], *plain)
+        if len(claims) == 1:
+            found = self.first_devices(node, claims[0])
             if found != "search":
                 return found
         search = _Search(self, node, claims)
@@ -103,11 +102,15 @@ class Allocator:
                         self._plain[key] = request, [one.cel.expression for one in selectors]
         return self._plain[key]
 
-    def _first_devices(
-        self, node: NodeInfo, claim: resource_v1_pb2.ResourceClaim, request: Request, expressions: Sequence[str]
+    def first_devices(
+        self, node: NodeInfo, claim: resource_v1_pb2.ResourceClaim
     ) -> list[Plan] | Literal["search"] | None:
         """What the search would find for a plain request: the first devices that are free and suit. ``search``: that
         depends on more, or a device is new."""
+        plain = self._plain_request(claim)
+        if plain is None:
+            return "search"
+        request, expressions = plain
         taken, consumed, amounts = self.allocated.devices, self.allocated.consumed, request.amounts
         chosen: list[Chosen] = []
         pools = self.pools_of(node)
@@ -130,8 +133,11 @@ class Allocator:
                             continue
                         if device.taints and not request.tolerates_all(device):
                             continue
-                        used = consumed.get(device.id, _NOTHING)
-                        if (device.capacity or amounts) and not capacities.fits(device, amounts, used, _NOTHING):
+                        used = consumed.get(device.id, _NOTHING) if consumed else _NOTHING
+                        if amounts or used:
+                            if not capacities.fits(device, amounts, used, _NOTHING):
+                                continue
+                        elif not (device.fits_whole if device.fits_whole is not None else _fits_whole(device)):
                             continue
                         chosen.append(Chosen(request, device, {}))
                         if len(chosen) == request.count:
@@ -463,6 +469,12 @@ class _Undo(NamedTuple):
     """Counters were consumed."""
     was_shared: bool
     """The device was being shared already."""
+
+
+def _fits_whole(device: Device) -> bool:
+    """Whether a request without amounts keeps to the policies of the capacities."""
+    device.fits_whole = capacities.fits(device, {}, _NOTHING, _NOTHING)
+    return device.fits_whole
 
 
 def _select(device: Device, expression: str) -> bool | str:

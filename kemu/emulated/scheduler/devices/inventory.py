@@ -82,6 +82,7 @@ class Device:
         "capacity",
         "counters",
         "failure_conditions",
+        "fits_whole",
         "id",
         "message",
         "name",
@@ -115,6 +116,8 @@ class Device:
         self.where = Where(message)
         self.variable: dict[str, Any] | str | None = None
         """What selectors see, or why they see nothing; None: not asked for yet."""
+        self.fits_whole: bool | None = None
+        """Whether a request without amounts fits if nothing else is allocated; None: not asked for yet."""
         self.selected: dict[str, bool | str] = {}
         """What selectors said, by expression; a text is an error."""
 

@@ -22,6 +22,9 @@ _MOST_ALTERNATIVES = 8
 """``FirstAvailableDeviceRequestMaxSize``: what the first alternative of a request scores."""
 
 
+_NOT_ALL = unresolvable("cannot allocate all claims")
+
+
 class Missing(Exception):
     """A claim of the pod is not there, or not the pod's."""
 
@@ -75,8 +78,9 @@ class PodClaims:
     """``stateData``. Claims are replaced as they are written."""
 
     __slots__ = (
-        "_allocator", "_amounts", "_devices", "_selectors", "_statuses", "_verdicts", "allocations", "by_node",
-        "claims", "in_memory_uid", "of_user", "pod", "shared", "unavailable",
+        "_allocated", "_allocator", "_amounts", "_devices", "_has_alternatives", "_is_plain", "_selectors", "_statuses",
+        "_verdicts", "_wanted", "allocations", "by_node", "claims", "in_memory_uid", "of_user", "pod", "shared",
+        "unavailable",
     )  # fmt: skip
 
     def __init__(self, pod: core_v1_pb2.Pod, devices: Devices, of_user: list[Claim], special: Claim | None) -> None:
@@ -89,6 +93,13 @@ class PodClaims:
         self._amounts: dict[str, int] = {}
         self._selectors: dict[int, selectors.NodeSelector] = {}
         self._allocator: Allocator | None = None
+        self._allocated: list[int] = []
+        """The places of claims that are allocated."""
+        self._wanted: list[Claim] = []
+        """Claims that need devices on each node."""
+        self._is_plain = False
+        """One claim of the user, which needs devices, and nothing else."""
+        self._has_alternatives = any(one.firstAvailable for claim in of_user for one in claim.spec.devices.requests)
         self.by_node: dict[str, NodePlan] = {}
         self.unavailable: dict[int, None] = {}
         """Allocated claims, by place, that cannot be used on some node, or are not ready."""
@@ -133,6 +144,9 @@ class PodClaims:
                 status = self._check_classes(claim, key)
                 if status is not None:
                     return status
+        self._allocated = [place for place, one in enumerate(self.claims) if one.status.HasField("allocation")]
+        self._wanted = [claim for place, claim in self.unallocated() if place not in self.shared]
+        self._is_plain = len(self._wanted) == len(self.claims) == self.of_user == 1
         if allocates:
             self._allocator = Allocator(devices.allocated(), devices.classes, devices.pools_of)
         return None
@@ -171,6 +185,13 @@ class PodClaims:
         return self._statuses[verdict - 1]
 
     def _filter(self, node: NodeInfo, now_ns: int, timeout_s: float) -> Status | None:
+        if self._is_plain and self._allocator is not None:
+            found = self._allocator.first_devices(node, self._wanted[0])
+            if found is None:
+                return _NOT_ALL
+            if found != "search":
+                self.by_node[node.name] = NodePlan(found, None, [])
+                return None
         special: Claim | None = None
         mappings: list[ForContainer] = []
         if self.special is not None:
@@ -182,23 +203,18 @@ class PodClaims:
                 return None
         unavailable = [
             place
-            for place, claim in enumerate(self.claims)
-            if not self._is_usable(place, claim, node, now_ns, timeout_s)
+            for place in self._allocated
+            if not self._is_usable(place, self.claims[place], node, now_ns, timeout_s)
         ]
         plans: list[Plan] = []
         if self._allocator is not None:
-            last = self.of_user
-            wanted = [
-                special if place == last and special is not None else claim
-                for place, claim in self.unallocated()
-                if place not in self.shared
-            ]
+            wanted = self._wanted if special is None else [*self._wanted[:-1], special]
             try:
                 found = self._allocator.allocate(node, wanted)
             except AllocationError as error:
                 return unresolvable(str(error)) if error.of_node else Status(ERROR, (str(error),))
             if found is None:
-                return unresolvable("cannot allocate all claims")
+                return _NOT_ALL
             plans = found
         if unavailable:
             self.unavailable.update(dict.fromkeys(unavailable))
@@ -244,7 +260,7 @@ class PodClaims:
     def score(self, node: str) -> int:
         """More for earlier alternatives of prioritized lists."""
         found = self.by_node.get(node)
-        if found is None:
+        if found is None or not self._has_alternatives:
             return 0
         made = [{one.request.full_name for one in plan.devices} for plan in found.plans]
         made += [{one.request for one in shared.devices.results} for shared in self.shared.values()]

@@ -269,11 +269,14 @@ class DynamicResources(
         from kemu.emulated.scheduler.devices import pod_claims
 
         assert self._devices is not None
+        was_freed = old is not None and old.status.HasField("allocation") and not new.status.HasField("allocation")
+        if not was_freed and not _names(pod.pod, new.metadata.name):
+            return False  # asked of every pod that waits
         try:
             own = pod_claims.claims_of(pod.pod, self._devices)
         except pod_claims.Missing:
             return False
-        if old is not None and old.status.HasField("allocation") and not new.status.HasField("allocation"):
+        if was_freed:
             return True
         if not any(claim.metadata.uid == new.metadata.uid for claim in own):
             return False
@@ -282,3 +285,11 @@ class DynamicResources(
     def _has_its_claims(self, pod: PodInfo, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> bool:
         """``isSchedulableAfterPodChange``."""
         return bool(pod.uid == new.metadata.uid) and self._missing(new) is None
+
+
+def _names(pod: core_v1_pb2.Pod, claim: str) -> bool:
+    for entry in pod.spec.resourceClaims:
+        if entry.resourceClaimName == claim:
+            return True
+    made = pod.status.resourceClaimStatuses
+    return bool(made) and any(one.resourceClaimName == claim for one in made)
