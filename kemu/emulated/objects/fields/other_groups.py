@@ -9,8 +9,8 @@ _POLICIES = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
 _BINDINGS = ("ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
 _CONFIGURATIONS = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 ACCEPTED = (
-    "PriorityClass", "Workload", "PodGroup", "RuntimeClass", "PodDisruptionBudget", "Lease",
-    *_POLICIES, *_BINDINGS, *_CONFIGURATIONS,
+    "PriorityClass", "Workload", "PodGroup", "RuntimeClass", "PodDisruptionBudget", "Lease", "FlowSchema",
+    "PriorityLevelConfiguration", *_POLICIES, *_BINDINGS, *_CONFIGURATIONS,
 )  # fmt: skip
 """Kinds that scenarios may hold."""
 
@@ -54,6 +54,11 @@ COORDINATION: dict[str, Sort] = {
     ),
 }
 
+FLOW_CONTROL: dict[str, Sort] = {
+    **message("FlowSchema", parts="metadata", acts="spec", harmless={Reason.SERVER: "status"}),
+    **message("PriorityLevelConfiguration", parts="metadata", acts="spec", harmless={Reason.SERVER: "status"}),
+}
+
 NODE: dict[str, Sort] = {
     **message("RuntimeClass", acts="overhead scheduling", parts="metadata", harmless={Reason.CONTAINERS: "handler"}),
 }
@@ -68,4 +73,4 @@ ADMISSION: dict[str, Sort] = {
     **{key: sort for kind in _CONFIGURATIONS for key, sort in message(kind, acts="webhooks", parts="metadata").items()},
 }
 
-SORTS: dict[str, Sort] = {**POLICY, **SCHEDULING, **GROUPS, **COORDINATION, **NODE, **ADMISSION}
+SORTS: dict[str, Sort] = {**POLICY, **SCHEDULING, **GROUPS, **COORDINATION, **FLOW_CONTROL, **NODE, **ADMISSION}
