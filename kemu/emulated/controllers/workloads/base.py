@@ -377,7 +377,7 @@ class WorkloadController(controllers.Controller, abc.ABC, Generic[W]):
             await self.client.delete("pods", metadata.name, metadata.namespace)
         except errors.ApiError as error:
             self.expectations.observe(owner_uid, uid, expectations.DELETED)
-            if not isinstance(error, (errors.NotFound, errors.Conflict)):
+            if not isinstance(error, errors.NotFound):
                 raise
             return False
         return True
