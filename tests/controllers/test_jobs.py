@@ -11,7 +11,7 @@ import pytest
 
 from kemu.emulated.controllers.jobs import intervals
 from kemu.emulated.objects import meta
-from kemu.messages.k8s import batch_v1_pb2
+from kemu.messages.k8s import batch_v1_pb2, scheduling_v1alpha2_pb2
 from tests.controllers.test_node_failures import Played, play
 
 NODE = 'nodes: [{name: n1, allocatable: {cpu: "64", memory: 256Gi, pods: "500"}}]'
@@ -93,3 +93,45 @@ def test_a_suspended_job_deletes_its_pods_and_starts_its_time_anew(tmp_path: Pat
 )
 def test_intervals_are_read_and_written(text: str, expected: str) -> None:
     assert intervals.render(intervals.parse(text, 10)) == expected
+
+
+GANGS = "schedulers: [{name: default-scheduler, config: {featureGates: {GenericWorkload: true, GangScheduling: true}}}]"
+
+
+def groups(found: Played) -> dict[str, Any]:
+    """PodGroups as they were last written, by name."""
+    prefix = "/registry/podgroups/default/"
+    return {
+        where.removeprefix(prefix): scheduling_v1alpha2_pb2.PodGroup.FromString(value)
+        for _, where, value in found.written
+        if where.startswith(prefix)
+    }
+
+
+def test_the_pods_of_an_indexed_job_are_a_gang(tmp_path: Path) -> None:
+    """``job_scheduling_manager.go``: with three pods there is room, with six there is none, for all or nothing. The
+    names are those that the real controllers made of these UIDs."""
+    indexed = {"completionMode": "Indexed"}
+    found = play(tmp_path, f"""
+        duration: 30s
+        nodes: [{{namePrefix: n, count: 2, allocatable: {{cpu: "4", memory: 8Gi, pods: "2"}}}}]
+        {GANGS}
+        controllers: {{job: {{featureGates: {{WorkloadWithJob: true}}}}}}
+        manifests:
+        {job("three", {"completions": 3, "parallelism": 3, **indexed}, run_s=600)}
+        {job("six", {"completions": 6, "parallelism": 6, **indexed}, run_s=600)}
+        {job("one", {"completions": 1, "parallelism": 1, **indexed}, run_s=5)}
+        {job("more", {"completions": 4, "parallelism": 2, **indexed}, run_s=5)}
+    """)  # fmt: skip
+    made = groups(found)
+    assert sorted(group.spec.schedulingPolicy.gang.minCount for group in made.values()) == [3, 6]
+    by_job = {group.metadata.ownerReferences[0].name: name for name, group in made.items()}
+    nodes: dict[str, list[str]] = {"three": [], "six": []}
+    for pod in found.pods.values():
+        owner = pod.metadata.ownerReferences[0].name
+        assert pod.spec.schedulingGroup.podGroupName == by_job.get(owner, "")
+        if owner in nodes:
+            nodes[owner].append(pod.spec.nodeName)
+    assert len(nodes["three"]) == 3
+    assert all(nodes["three"])
+    assert nodes["six"] == [""] * 6
