@@ -28,14 +28,16 @@ class Backfilling(MaskFilterPlugin):
     def mask(self, pod: Cycle, cluster: Any) -> Any:
         passes = np.ones(len(cluster), dtype=np.bool_)
         if not pod.message.spec.HasField("schedulingGroup"):
-            requested = cluster.resources.requested[cluster.names.names.index("cpu"), : len(cluster)]
+            requested = cluster.resources().requested[cluster.names.names.index("cpu"), : len(cluster)]
             passes[np.argsort(requested, kind="stable")[: self._keep * self._missing(pod.priority)]] = False
         return passes
 
     def _missing(self, priority: int) -> int:
         """How many members the gangs lack that have come and are not less important."""
         groups, found = self.handle.groups, 0
-        for key, group in groups.objects.items() if groups is not None else ():
+        if groups is None:
+            return 0
+        for key, group in groups.objects.items():
             state, size = groups.live(key), group.spec.schedulingPolicy.gang.minCount
             if state is not None and any(pod.spec.priority >= priority for pod in state.pods.values()):
                 found += max(0, size - state.scheduled_count)

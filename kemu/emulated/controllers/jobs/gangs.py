@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kemu import errors
 from kemu.emulated.client import informers, recorders
@@ -88,15 +88,14 @@ class Gangs:
         if pods or not _is_new(job):
             return None
         metadata, workload = job.metadata, scheduling_v1alpha2_pb2.Workload()
-        suffix = hashes.of_text(f"(types.UID){metadata.uid}")
-        workload.metadata.name = f"{metadata.name[: _LONGEST_NAME - len(suffix) - 1]}-{suffix}"
+        workload.metadata.name = workload_name(metadata.name, metadata.uid)
         workload.metadata.namespace = metadata.namespace
         workload.metadata.ownerReferences.append(meta.owner_reference(job, "batch/v1", "Job"))
         reference = workload.spec.controllerRef
         reference.apiGroup, reference.kind, reference.name = "batch", "Job", metadata.name
         template = workload.spec.podGroupTemplates.add(name=f"{metadata.name}-pgt-0")
         template.schedulingPolicy.gang.minCount = job.spec.parallelism
-        created: Any = await self._context.client.create(workload)
+        created = await self._context.client.create(workload)
         note = f"Created Workload {created.metadata.name} for Job {metadata.name}"
         self._context.recorder.event(job, recorders.NORMAL, "WorkloadCreated", "WorkloadCreated", note, routine=True)
         return created
@@ -122,8 +121,13 @@ class Gangs:
         reference = group.spec.podGroupTemplateRef.workload
         reference.workloadName, reference.podGroupTemplateName = name, template.name
         group.spec.schedulingPolicy.CopyFrom(template.schedulingPolicy)
-        created: Any = await self._context.client.create(group)
-        return created
+        return await self._context.client.create(group)
+
+
+def workload_name(job: str, uid: str) -> str:
+    """``computeWorkloadName``."""
+    suffix = hashes.of_text(f"(types.UID){uid}")
+    return f"{job[: _LONGEST_NAME - len(suffix) - 1]}-{suffix}"
 
 
 def group_name(workload: str, template: str) -> str:
