@@ -19,7 +19,9 @@ class Unsimulated:
 
 LEAVE_OUT = "leave it out"
 _NO_RANGES = Unsimulated(
-    "its controller, service-cidr, does not run", "name it and the other controllers in spec.controllers", "service-cidr"
+    "its controller, service-cidr, does not run",
+    "name it and the other controllers in spec.controllers",
+    "service-cidr",
 )
 _NO_CERTIFICATES = "nobody signs certificates but kemu up"
 _NO_PODS_FROM = "write the pods themselves, or a workload"
