@@ -37,6 +37,8 @@ ListResult = sessions.ListResult
 
 M = TypeVar("M", bound=KubernetesObject)
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
 PATCH_TYPES = {
     "merge": api_pb2.PatchRequest.MERGE,
     "strategic": api_pb2.PatchRequest.STRATEGIC,
@@ -175,7 +177,7 @@ class Client:
         uid: str = "",
     ) -> KubernetesObject:
         """``type``: ``merge`` (RFC 7386) or ``strategic``. ``uid``: only if the object still has it (Conflict)."""
-        message, data = resources.MESSAGES[resource], json.dumps(patch, separators=(",", ":")).encode()
+        message, data = resources.MESSAGES[resource], _encode(patch).encode()
         patch_type = PATCH_TYPES[type]
         call, request = self._patch_call(resource, name, namespace, subresource, uid)
         request.type = patch_type
@@ -186,7 +188,7 @@ class Client:
         self, resource: str, name: str, namespace: str, obj: Mapping[str, Any], manager: str, subresource: str = ""
     ) -> KubernetesObject:
         """Server-side apply of what ``obj`` states, as this field manager, who takes it over from others."""
-        message, data = resources.MESSAGES[resource], json.dumps(obj, separators=(",", ":")).encode()
+        message, data = resources.MESSAGES[resource], _encode(obj).encode()
         call, request = self._patch_call(resource, name, namespace, subresource, "")
         request.type = api_pb2.PatchRequest.APPLY
         request.patch = data

@@ -226,13 +226,17 @@ class Stream:
         return self._reader
 
 
+_Bucket = tuple[tuple[Selection, tuple[Watcher, ...]], ...]
+"""Watchers by selection. Each kubelet has two of its own: a dict of lists would take twice the memory."""
+
+
 class _Group:
     """The watchers of one kind: by (position of the index, value), then by selection, in the order of their coming."""
 
     __slots__ = ("buckets", "positions")
 
     def __init__(self) -> None:
-        self.buckets: dict[tuple[int, str], dict[Selection, list[Watcher]]] = {}
+        self.buckets: dict[tuple[int, str], _Bucket] = {}
         self.positions: dict[int, int] = {}
         """How many watchers use an index."""
 
@@ -304,8 +308,8 @@ class Fanout:
         stream.exempt(count, size)
         stream.watchers[watcher.watch_id] = watcher
         group = self._groups.setdefault(collection.name, _Group())
-        bucket = group.buckets.setdefault((selection.position, selection.value), {})
-        bucket.setdefault(selection, []).append(watcher)
+        place = selection.position, selection.value
+        group.buckets[place] = _joined(group.buckets.get(place, ()), watcher)
         group.positions[selection.position] = group.positions.get(selection.position, 0) + 1
         self._look()
 
@@ -323,12 +327,11 @@ class Fanout:
         selection = watcher.selection
         group = self._groups[watcher.collection.name]
         place = selection.position, selection.value
-        bucket = group.buckets[place]
-        bucket[selection].remove(watcher)
-        if not bucket[selection]:
-            del bucket[selection]
-            if not bucket:
-                del group.buckets[place]
+        left = _left(group.buckets[place], watcher)
+        if left:
+            group.buckets[place] = left
+        else:
+            del group.buckets[place]
         group.positions[selection.position] -= 1
         if not group.positions[selection.position]:
             del group.positions[selection.position]
@@ -363,7 +366,7 @@ class Fanout:
         count, buckets = 0, group.buckets
         for place in ((-1, ""), (selections.NAMESPACE, namespace), (selections.NAME, object_name)):
             if (bucket := buckets.get(place)) is not None:
-                for watchers in bucket.values():
+                for _, watchers in bucket:
                     count += len(watchers)
         return count
 
@@ -517,7 +520,7 @@ class Fanout:
 
     def _offer(
         self,
-        bucket: dict[Selection, list[Watcher]],
+        bucket: _Bucket,
         change: Change,
         parsed: _Parsed,
         now: bool,
@@ -525,7 +528,7 @@ class Fanout:
     ) -> None:
         """Tell the watchers at one place of an index. ``now`` and ``before``: whether the object is and was there."""
         revision = change.revision
-        for selection, watchers in bucket.items():
+        for selection, watchers in bucket:
             if selection.only_index:
                 is_in, was_in = now, before
             else:
@@ -570,7 +573,7 @@ class Fanout:
         if now or before:
             parsed = _Parsed()
             parsed.collection, parsed.change = watcher.collection, change
-            self._offer({selection: [watcher]}, change, parsed, now, before)
+            self._offer(((selection, (watcher,)),), change, parsed, now, before)
 
     def watchers(self) -> list[Watcher]:
         """All of them, in a fixed order."""
@@ -578,7 +581,19 @@ class Fanout:
 
 
 def _of_group(group: _Group) -> list[Watcher]:
-    return [watcher for bucket in group.buckets.values() for watchers in bucket.values() for watcher in watchers]
+    return [watcher for bucket in group.buckets.values() for _, watchers in bucket for watcher in watchers]
+
+
+def _joined(bucket: _Bucket, watcher: Watcher) -> _Bucket:
+    for place, (selection, watchers) in enumerate(bucket):
+        if selection is watcher.selection:
+            return (*bucket[:place], (selection, (*watchers, watcher)), *bucket[place + 1 :])
+    return (*bucket, (watcher.selection, (watcher,)))
+
+
+def _left(bucket: _Bucket, leaving: Watcher) -> _Bucket:
+    kept = [(selection, tuple([one for one in watchers if one is not leaving])) for selection, watchers in bucket]
+    return tuple([(selection, watchers) for selection, watchers in kept if watchers])
 
 
 def _too_slow() -> kemu_errors.Gone:
