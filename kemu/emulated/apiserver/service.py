@@ -298,13 +298,16 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         return answer if isinstance(answer, api_pb2.ObjectResponse) else api_pb2.ObjectResponse(object=answer)
 
     async def _answer(self, verb: str, request: attributes.Request, context: grpc.aio.ServicerContext) -> Any:
-        await self._is_open.wait()
+        if not self._is_open.is_set():
+            await self._is_open.wait()
         by = await self._identify(context)
         try:
             ticket = None
             try:
                 if self._fairness.is_on:
-                    ticket = await self._fairness.seat(by, verb, request)
+                    ticket = self._fairness.enter(by, verb, request, None)
+                    if ticket.is_waiting:
+                        await self._fairness.turn(ticket)
                 else:
                     await self._flows.seat(by)
             except kemu_errors.TooManyRequests as error:

@@ -96,7 +96,6 @@ class Gateway:
         if scope["type"] != "http":
             raise RuntimeError(f"the gateway does not speak {scope['type']}")
         response = await self._answer(scope, receive)
-        response.add((b"audit-id", str(uuid.uuid4()).encode()))
         await response.send(send)
 
     async def _answer(self, scope: Scope, receive: Receive) -> Response:
@@ -117,8 +116,7 @@ class Gateway:
         finally:
             self._metrics.in_flight[kind] -= 1
         self._metrics.count(asked.told, response.status, time.perf_counter() - begin)
-        for header in asked.flow:
-            response.add(header)
+        response.add((b"audit-id", str(uuid.uuid4()).encode()), *asked.flow)
         if scope.get("http_version") == "2" and (response.status == 401 or asked.is_anonymous):
             # Who is unknown gets one answer on a connection (UnauthenticatedHTTP2DOSMitigation).
             response.add(exchanges.CLOSE)
@@ -183,8 +181,10 @@ class Gateway:
             asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
         about = path.group, path.version, row.collection, _part(path), _scope(path, request.method)
         asked.told = monitoring.Asked(_label(info.verb), *about, "All" if "dryRun" in request.query else "")
-        call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing)
-        call = call._replace(sessions=self._sessions)
+        call = Call(
+            request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing,
+            self._sessions,
+        )  # fmt: skip
         if request.method in _WITH_BODY and not request.user.is_master:
             # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
             await call.require(info.verb, _part(path))

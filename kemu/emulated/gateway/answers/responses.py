@@ -41,11 +41,14 @@ class Response:
         """To be called when the answer was sent, or could not be."""
         self._body = body
         self._headers = [(b"content-type", content_type.encode()), *headers] if content_type else [*headers]
-        if all(name != b"cache-control" for name, _ in headers):
+        for name, _ in headers:
+            if name == b"cache-control":
+                break
+        else:
             self._headers.append(_UNCACHED)
 
-    def add(self, header: Header) -> None:
-        self._headers.append(header)
+    def add(self, *headers: Header) -> None:
+        self._headers += headers
 
     async def compress(self) -> None:
         """As the body of a client that takes gzip, if that is large; in a thread, while others are served."""
@@ -96,6 +99,8 @@ def text(status: int, body: str) -> Response:
 def warnings(texts: Sequence[str]) -> list[Header]:
     """As ``Warning`` headers, each text once. Of many, only the beginnings, and no more than clients take
     (``filters/warning.go``)."""
+    if not texts:
+        return []
     once = list(dict.fromkeys(text for text in texts if text))
     if sum(map(len, once)) > _ALL_WARNINGS and len(once) > 1:
         once = list(dict.fromkeys(text[:_ONE_OF_MANY] for text in once))

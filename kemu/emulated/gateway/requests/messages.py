@@ -74,12 +74,10 @@ class Request:
 
     def form(self) -> Form:
         """Raises :class:`kemu.errors.NotAcceptable`, and BadRequest for a Table with unknown objects."""
-        form = negotiation.including(
-            negotiation.negotiate(self.headers.get("accept", "")), self.query.text("includeObject")
-        )
-        if negotiation.is_human(self.query.text("pretty"), self.agent):
-            return form._replace(pretty=True)
-        return form
+        accept, agent = self.headers.get("accept", ""), self.headers.get("user-agent", "")
+        if not self.query.values:
+            return negotiation.form(accept, "", "", agent)
+        return negotiation.form(accept, self.query.text("includeObject"), self.query.text("pretty"), agent)
 
     async def body(self, limit: int) -> bytes:
         """Raises :class:`kemu.errors.RequestEntityTooLarge`, and BadRequest when the client has gone away."""

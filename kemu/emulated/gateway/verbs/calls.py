@@ -80,6 +80,8 @@ class Call(NamedTuple):
 
     def write_options(self) -> api_pb2.WriteOptions:
         query = self.request.query
+        if not query.values:
+            return api_pb2.WriteOptions(user_agent=self.request.headers.get("user-agent", ""))
         return api_pb2.WriteOptions(
             dry_run=query.texts("dryRun"),
             field_manager=query.text("fieldManager"),
@@ -90,8 +92,7 @@ class Call(NamedTuple):
 
 def patience_s(request: Request) -> float:
     """What the client is ready to wait (``parseTimeout``). Raises :class:`kemu.errors.BadRequest`."""
-    text = request.query.text("timeout")
-    if not text:
+    if "timeout" not in request.query.values or not (text := request.query.text("timeout")):
         return PATIENCE_S
     try:
         seconds = times.parse_duration(text) / SECOND_NS
