@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import functools
 import logging
+import os
 import time
-import uuid
 from collections.abc import Callable, Sequence
 
 from kemu.emulated.gateway import aggregation, custom, discoveries, flows, monitoring, statuses
@@ -116,7 +116,7 @@ class Gateway:
         finally:
             self._metrics.in_flight[kind] -= 1
         self._metrics.count(asked.told, response.status, time.perf_counter() - begin)
-        response.add((b"audit-id", str(uuid.uuid4()).encode()), *asked.flow)
+        response.add((b"audit-id", _random_id()), *asked.flow)
         if scope.get("http_version") == "2" and (response.status == 401 or asked.is_anonymous):
             # Who is unknown gets one answer on a connection (UnauthenticatedHTTP2DOSMitigation).
             response.add(exchanges.CLOSE)
@@ -130,7 +130,11 @@ class Gateway:
         info = request.info
         if info.problem is not None:
             raise info.problem
-        if info.verb not in _LASTING and (info.parts is None or info.parts.subresource not in _LASTING):
+        if (
+            "timeout" in info.query.values
+            and info.verb not in _LASTING
+            and (info.parts is None or info.parts.subresource not in _LASTING)
+        ):
             calls.patience_s(request)
         number = self._backends.number(info.server)
         found = await monitoring.health(request, self._backends)
@@ -168,7 +172,9 @@ class Gateway:
             if document.status == 404 and await self._is_elsewhere(request, backend):
                 return responses.text(503, "service unavailable\n")
             return document
-        row = self._row(path) or await custom.find(backend, path)
+        row = (self._removed(path) if self._settings.removed_betas else None) or _row(path)
+        if row is None:
+            row = await custom.find(backend, path)
         if row is None:
             if await self._is_elsewhere(request, backend):
                 return responses.text(503, "service unavailable\n")
@@ -180,7 +186,7 @@ class Gateway:
         else:
             asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
         about = path.group, path.version, row.collection, _part(path), _scope(path, request.method)
-        asked.told = monitoring.Asked(_label(info.verb), *about, "All" if "dryRun" in request.query else "")
+        asked.told = monitoring.Asked(_label(info.verb), *about, "All" if "dryRun" in request.query.values else "")
         call = Call(
             request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing,
             self._sessions,
@@ -208,12 +214,8 @@ class Gateway:
             await call.require(info.verb, _part(path))
             raise
 
-    def _row(self, path: Path) -> Resource | None:
-        if self._settings.removed_betas:
-            found = calls.REMOVED_BY_URL.get((f"{path.group}/{path.version}", path.resource))
-            if found is not None:
-                return found
-        return _row(path)
+    def _removed(self, path: Path) -> Resource | None:
+        return calls.REMOVED_BY_URL.get((f"{path.group}/{path.version}", path.resource))
 
     async def _is_elsewhere(self, request: Request, backend: Backend) -> bool:
         """Whether an APIService says that another server answers, which none here can reach (``proxyHandler``)."""
@@ -273,6 +275,13 @@ class _Asked:
         self.is_anonymous = False
         self.flow: Sequence[responses.Header] = ()
         """Which flow schema it belongs to."""
+
+
+def _random_id() -> bytes:
+    """A random UUID."""
+    text = os.urandom(16).hex()
+    variant = "89ab"[int(text[16], 16) & 3]
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}".encode()
 
 
 def _label(verb: str) -> str:
@@ -340,14 +349,9 @@ def _row(path: Path) -> Resource | None:
         if discoveries.is_unknown_group(path):
             return None
         raise calls.unknown_resource()
-    _check_scope(path, row)
-    return row
-
-
-def _check_scope(path: Path, row: Resource) -> None:
-    """Raises :class:`kemu.errors.NotFound`."""
     if (path.rest and path.subresource != "proxy") or _has_wrong_scope(path, row):
         raise calls.unknown_resource()
+    return row
 
 
 def _has_wrong_scope(path: Path, row: Resource) -> bool:

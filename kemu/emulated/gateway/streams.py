@@ -40,21 +40,14 @@ class Backlog:
     def __init__(self, watch_bytes: int, all_bytes: int) -> None:
         self.watch_bytes = watch_bytes
         """What may wait for the client of one watch."""
-        self._all_bytes = all_bytes
-        self._bytes = 0
-        self._waiting: dict[Watch, None] = {}
+        self.all_bytes = all_bytes
+        self.bytes = 0
+        self.waiting: dict[Watch, None] = {}
         """The watches for which something waits."""
 
-    def add(self, watch: Watch, size: int) -> None:
-        self._bytes += size
-        self._waiting[watch] = None
-        while self._bytes > self._all_bytes:
-            max(self._waiting, key=lambda one: one.bytes).drop()
-
-    def remove(self, watch: Watch, size: int) -> None:
-        self._bytes -= size
-        if not watch.bytes:
-            self._waiting.pop(watch, None)
+    def relieve(self) -> None:
+        while self.bytes > self.all_bytes:
+            max(self.waiting, key=lambda one: one.bytes).drop()
 
 
 class Watch:
@@ -90,8 +83,12 @@ class Watch:
         self._events.append(event)
         size = len(event.object) + _EVENT_BYTES
         self.bytes += size
-        self._backlog.add(self, size)
-        if self.bytes > self._backlog.watch_bytes and self._loop.time() - self._taken_at > _PATIENCE_S:
+        backlog = self._backlog
+        backlog.bytes += size
+        backlog.waiting[self] = None
+        if backlog.bytes > backlog.all_bytes:
+            backlog.relieve()
+        if self.bytes > backlog.watch_bytes and self._loop.time() - self._taken_at > _PATIENCE_S:
             self.drop()
         waiter = self._waiter
         if waiter is not None and not waiter.done():
@@ -101,8 +98,9 @@ class Watch:
         """The client leaves too much unread: it has to begin again."""
         self._events.clear()
         held, self._held = self._held, 0
-        size, self.bytes = self.bytes, 0
-        self._backlog.remove(self, size)
+        self._backlog.bytes -= self.bytes
+        self._backlog.waiting.pop(self, None)
+        self.bytes = 0
         self.end()
         if held:
             self.on_cut()
@@ -155,13 +153,18 @@ class Watch:
         if not self._ended:
             self._held += size
             self.bytes += size
-            self._backlog.add(self, size)
+            backlog = self._backlog
+            backlog.bytes += size
+            if backlog.bytes > backlog.all_bytes:
+                backlog.relieve()
 
     def written(self, size: int) -> None:
         size = min(size, self._held)  # nothing if the watch was cut off meanwhile
         self._held -= size
         self.bytes -= size
-        self._backlog.remove(self, size)
+        self._backlog.bytes -= size
+        if not self.bytes:
+            self._backlog.waiting.pop(self, None)
 
     def failure(self) -> Exception:
         """Why nothing came."""

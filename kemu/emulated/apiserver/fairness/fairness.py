@@ -104,7 +104,7 @@ class Fairness:
             seats = _write_seats(watches, level.widest) if watches >= _WATCHES_PER_SEAT else ()
             ticket = Ticket(level, counts, work, *seats)
         else:
-            ticket = Ticket(level, counts, work, self._read_seats(found, request))
+            ticket = Ticket(level, counts, work, self._read_seats(found, request))  # type: ignore[arg-type]
         level.enter(ticket, hand)
         return ticket
 
@@ -185,7 +185,7 @@ class Fairness:
 
     # How wide
 
-    def _read_seats(self, found: _Flow, request: Any) -> int:
+    def _read_seats(self, found: _Flow, request: api_pb2.ListRequest | api_pb2.WatchCreate) -> int:
         """Seats that a list or watch takes (``request/width.go``)."""
         collection = self._cache.collections.get(found.collection)
         if collection is None:

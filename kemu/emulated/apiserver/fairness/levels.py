@@ -153,7 +153,7 @@ class Level:
         if now_ns != self._synced_ns or self._lingering:
             self._sync(now_ns)
         if not self._wanted:
-            if not self._has_room(ticket):
+            if not self.is_exempt and not self._has_room(ticket):
                 raise self._refusal(ticket.counts, "concurrency-limit")
             self._run(ticket)
             return

@@ -106,7 +106,7 @@ class _Writer:
                 found.append(head + _fields_text(value.Raw))
             elif kind == _INLINE:
                 # Its fields stand in its place.
-                listed[place + 1 : place + 1] = value.ListFields()
+                listed[place + 1 : place + 1] = value.ListFields()  # type: ignore[index]  # a list of its own
                 continue
             else:
                 plain = value if write is None else write(value)
@@ -214,7 +214,8 @@ def _map_text(value: Mapping[str, Any], convert: Callable[[Any], Any] | None) ->
     pairs = []
     for key in sorted(value):
         plain = value[key] if convert is None else convert(value[key])
-        pairs.append(_head(key) + (encode_basestring(plain) if type(plain) is str else _encode(plain)))
+        text = encode_basestring(plain) if type(plain) is str else _encode(plain)
+        pairs.append(f"{encode_basestring(key)}:{text}")
     return f"{{{','.join(pairs)}}}"
 
 

@@ -49,7 +49,9 @@ class Call(NamedTuple):
 
     async def ask(self, method: str, message: Message) -> Any:
         """One call of the API server's service. Raises :class:`kemu.emulated.gateway.backends.Refused`."""
-        return await self.backend.call(method, message, self.request.user, patience_s(self.request))
+        request = self.request
+        limit_s = patience_s(request) if "timeout" in request.query.values else PATIENCE_S
+        return await self.backend.call(method, message, request.user, limit_s)
 
     async def look(self, method: str, message: Message) -> Any:
         """The same as the gateway itself, on behalf of a user who may have it. Raises Refused."""
@@ -92,7 +94,8 @@ class Call(NamedTuple):
 
 def patience_s(request: Request) -> float:
     """What the client is ready to wait (``parseTimeout``). Raises :class:`kemu.errors.BadRequest`."""
-    if "timeout" not in request.query.values or not (text := request.query.text("timeout")):
+    text = request.query.text("timeout")
+    if not text:
         return PATIENCE_S
     try:
         seconds = times.parse_duration(text) / SECOND_NS
