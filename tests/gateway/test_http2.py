@@ -423,7 +423,7 @@ async def test_more_requests_than_may_be_under_way() -> None:
     app = App()
     async with serving(app) as server, Client.to(server, begin=False) as client:
         client.write(PREFACE + frame(SETTINGS, 0, 0))
-        client.write(b"".join(frame(HEADERS, 5, stream, block()) for stream in range(1, 301, 2)))
+        client.write(b"".join(frame(HEADERS, 5, stream, block()) for stream in range(1, 3 * connections.STREAMS, 2)))
         assert await _code(client) == ErrorCodes.PROTOCOL_ERROR
     assert app.most <= connections.STREAMS
 

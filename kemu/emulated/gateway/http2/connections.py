@@ -44,13 +44,16 @@ log = logging.getLogger(__name__)
 
 PROTOCOL = "h2"
 """As ALPN names it."""
-STREAMS = 100
-"""Requests at the same time (``SecureServingInfo.Serve`` of kube-apiserver). For more, clients open connections."""
-_QUEUED = 4 * STREAMS
+STREAMS = 1000
+"""Requests at the same time, as of a kube-apiserver with ``--http2-max-streams-per-connection=1000``. For more, clients
+open connections, which cost more than requests do."""
+_QUEUED = 400
 """Requests that may wait behind those whose clients did not wait for the answer (``maxQueuedControlFrames`` and
 ``unstartedHandlers`` of Go are bounds of the same kind)."""
 _WINDOW_BYTES = 256 << 10
 """Bytes of a body that may be under way (``resourceBody99Percentile`` there)."""
+_WINDOW_OF_ALL_BYTES = 100 * _WINDOW_BYTES
+"""The same of all streams of a connection."""
 _IDLE_FRAMES = 1000
 """Frames each second that ask for nothing, such as pings, settings and requests that are reset at once."""
 _PIECE_BYTES = 4096
@@ -130,8 +133,7 @@ class Http2Connection(asyncio.Protocol):
         self._certificate = connections.certificate_of(transport)
         self._second = self._idle_since = self.loop.time()
         self._h2.initiate_connection()
-        # As much as all streams together, as kube-apiserver has it.
-        self._h2.increment_flow_control_window(STREAMS * _WINDOW_BYTES)
+        self._h2.increment_flow_control_window(_WINDOW_OF_ALL_BYTES)
         if len(self._state.connections) > self.limits.connections:
             self._end(ErrorCodes.ENHANCE_YOUR_CALM)
             return
