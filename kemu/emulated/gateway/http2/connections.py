@@ -56,10 +56,27 @@ _WINDOW_OF_ALL_BYTES = 100 * _WINDOW_BYTES
 """The same of all streams of a connection."""
 _IDLE_FRAMES = 1000
 """Frames each second that ask for nothing, such as pings, settings and requests that are reset at once."""
+_SWEPT = 64
 _PIECE_BYTES = 4096
 """That are parsed before the frames in them are counted."""
 _GATHERED_BYTES = 16 << 10
 """More is written at once."""
+
+
+class _H2(H2Connection):  # type: ignore[misc]
+    """jh2 looks at every stream for every request: here only now and then, or where there may be too many."""
+
+    _unswept = 0
+    """Requests since it has forgotten the streams that are closed."""
+
+    def _open_streams(self, remainder: int) -> int:
+        self._unswept += 1
+        count = len(self.streams)
+        if count < STREAMS and self._unswept < _SWEPT:
+            return count
+        self._unswept = 0
+        found: int = super()._open_streams(remainder)
+        return found
 
 
 class Http2Connection(asyncio.Protocol):
@@ -90,7 +107,7 @@ class Http2Connection(asyncio.Protocol):
             validate_outbound_headers=False,
             normalize_outbound_headers=False,
         )
-        self._h2 = H2Connection(configuration)
+        self._h2 = _H2(configuration)
         initial = {
             SettingCodes.MAX_CONCURRENT_STREAMS: STREAMS,
             SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW_BYTES,
