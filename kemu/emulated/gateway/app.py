@@ -39,7 +39,7 @@ from kemu.emulated.gateway.verbs import (
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.sessions.requests import Sessions
 from kemu.emulated.gateway.verbs.subresources import Handler
-from kemu.emulated.objects import events, identities, selectors
+from kemu.emulated.objects import custom_kinds, events, identities, selectors
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.kinds import components
 from kemu.emulated.objects.resources import Resource
@@ -79,6 +79,7 @@ class Gateway:
         self._representations = Representations(settings.cache_bytes, clock)
         self._metrics = Metrics()
         self._flows = flows.Flows(clock)
+        self._kinds = custom.Kinds(clock)
         self._closing = asyncio.Event()
         self._sessions = Sessions()
         self._streams = Streams(Backlog(settings.watch_backlog_bytes, settings.all_backlog_bytes), settings.max_watches)
@@ -174,7 +175,7 @@ class Gateway:
             return document
         row = (self._removed(path) if self._settings.removed_betas else None) or _row(path)
         if row is None:
-            row = await custom.find(backend, path)
+            row = await self._kinds.find(backend, path)
         if row is None:
             if await self._is_elsewhere(request, backend):
                 return responses.text(503, "service unavailable\n")
@@ -198,6 +199,8 @@ class Gateway:
             response = await self._carry_out(call)
             if row.group == flows.GROUP and request.method not in _READS:
                 self._flows.changed()
+            if row.plural == custom_kinds.DEFINITIONS and request.method not in _READS:
+                self._kinds.changed()
             if request.method in _WRITES and self._settings.issuer is not None and response.status < 300:
                 self._settings.issuer.written(row, backend)
             if others is not None and row.plural in aggregation.WATCHED and request.method not in _READS:

@@ -197,7 +197,8 @@ class Fairness:
         self, asked: Attributes, request: api_pb2.ListRequest | api_pb2.WatchCreate, collection: Collection
     ) -> int:
         """``seatsBasedOnObjectSize``."""
-        if asked.name:
+        fields = request.field_selector
+        if fields and asked._replace(fields=fields).demands("metadata.name"):
             return 1
         if isinstance(request, api_pb2.WatchCreate):
             begins = request.HasField("send_initial_events") and request.send_initial_events
