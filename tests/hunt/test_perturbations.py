@@ -246,3 +246,21 @@ def test_a_second_replica_that_cannot_start(tmp_path: Path) -> None:
     assert "keepers-2 did not stand by: " in why_not(plan, outcome)
     assert not outcome.crashes
     assert not outcome.stuck
+
+
+@pytest.mark.slow
+def test_a_job_that_a_step_deletes_takes_its_pods_with_it(hunts: Hunts) -> None:
+    containers = [{"name": "main", "image": "busybox", "command": ["sleep", "600"]}]
+    pod = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": containers}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"spec": pod}}}
+    subject = {"kind": "Job", "name": "j"}
+    steps: list[dict[str, Any]] = [
+        {"apply": job},
+        {"until": "job/j .status.active=1"},
+        {"delete": subject},
+        {"wait": "10s"},
+    ]
+    hunt, reference, done = hunts.of("", [{"apply": BOX}, *steps])
+    assert not reference.problems
+    deleted = hunt.trial(done, ()).deleted()
+    assert (deleted["Job"], deleted["Pod"]) == (1, 1), "kubectl says Background, and so do steps"
