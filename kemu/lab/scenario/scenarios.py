@@ -6,6 +6,7 @@ times are integer nanoseconds from the start of the run unless a name says ``_s`
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -215,6 +216,11 @@ class Scenario:
 
         Loading it again gives the same scenario.
         """
+        return self._text
+
+    @functools.cached_property
+    def _text(self) -> str:
+        """Large definitions take half a second."""
         return str(
             yaml.dump(
                 self.resolved,
