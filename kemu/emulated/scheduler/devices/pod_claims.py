@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kemu.emulated.cel.numbers import quoted
 from kemu.emulated.objects import selectors
-from kemu.emulated.objects.amounts.requests import resource_list
+from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.devices import extended, results
 from kemu.emulated.scheduler.devices.allocators import AllocationError, Allocator, Plan
@@ -78,9 +78,9 @@ class PodClaims:
     """``stateData``. Claims are replaced as they are written."""
 
     __slots__ = (
-        "_allocated", "_allocator", "_amounts", "_devices", "_has_alternatives", "_is_plain", "_selectors", "_statuses",
-        "_verdicts", "_wanted", "allocations", "by_node", "claims", "in_memory_uid", "of_user", "pod", "shared",
-        "unavailable",
+        "_allocated", "_allocator", "_amounts", "_devices", "_has_alternatives", "_is_plain", "_made", "_selectors",
+        "_statuses", "_verdicts", "_wanted", "allocations", "by_node", "claims", "in_memory_uid", "of_user", "pod",
+        "shared", "unavailable",
     )  # fmt: skip
 
     def __init__(self, pod: core_v1_pb2.Pod, devices: Devices, of_user: list[Claim], special: Claim | None) -> None:
@@ -97,6 +97,8 @@ class PodClaims:
         """The places of claims that are allocated."""
         self._wanted: list[Claim] = []
         """Claims that need devices on each node."""
+        self._made: dict[tuple[str, ...], tuple[Claim, list[ForContainer]]] = {}
+        """The claim for extended resources, by those that a node does not offer."""
         self._is_plain = False
         """One claim of the user, which needs devices, and nothing else."""
         self._has_alternatives = any(one.firstAvailable for claim in of_user for one in claim.spec.devices.requests)
@@ -229,22 +231,25 @@ class PodClaims:
             # An earlier attempt has left it; PostFilter deletes it.
             return unresolvable("cannot schedule extended resource claim")
         allocatable = node.node.status.allocatable
-        names = resource_list(allocatable)
         wanted: list[str] = []
         for resource in self._amounts:
-            if resource in self._devices.by_resource and not names.get(resource, 0):
+            offered = allocatable[resource].string if resource in allocatable else ""
+            if resource in self._devices.by_resource and not (offered and quantities.parse(offered).value):
                 wanted.append(resource)
-            elif resource not in allocatable:
+            elif not offered:
                 return unresolvable("cannot fit resource")
         if not self.of_user and not wanted:
             return None, []
         if special.status.HasField("allocation"):
             return None, []
-        made = Claim()
-        made.CopyFrom(special)
-        asked, mappings = extended.requests_for(self.pod, wanted, self._devices.by_resource)
-        made.spec.devices.requests.extend(asked)
-        return made, mappings
+        known = self._made.get(tuple(wanted))
+        if known is None:
+            made = Claim()
+            made.CopyFrom(special)
+            asked, mappings = extended.requests_for(self.pod, wanted, self._devices.by_resource)
+            made.spec.devices.requests.extend(asked)
+            known = self._made[tuple(wanted)] = made, mappings
+        return known
 
     def _is_usable(self, place: int, claim: Claim, node: NodeInfo, now_ns: int, timeout_s: float) -> bool:
         where = self._selectors.get(place)
