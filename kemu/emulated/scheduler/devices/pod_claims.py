@@ -78,9 +78,9 @@ class PodClaims:
     """``stateData``. Claims are replaced as they are written."""
 
     __slots__ = (
-        "_allocated", "_allocator", "_amounts", "_devices", "_has_alternatives", "_is_plain", "_made", "_selectors",
-        "_statuses", "_verdicts", "_wanted", "allocations", "by_node", "claims", "in_memory_uid", "of_user", "pod",
-        "shared", "unavailable",
+        "_allocated", "_allocator", "_amounts", "_devices", "_has_alternatives", "_made", "_selectors", "_statuses",
+        "_verdicts", "_wanted", "allocations", "by_node", "claims", "in_memory_uid", "of_user", "pod", "shared",
+        "unavailable",
     )  # fmt: skip
 
     def __init__(self, pod: core_v1_pb2.Pod, devices: Devices, of_user: list[Claim], special: Claim | None) -> None:
@@ -99,8 +99,6 @@ class PodClaims:
         """Claims that need devices on each node."""
         self._made: dict[tuple[str, ...], tuple[Claim, list[ForContainer]]] = {}
         """The claim for extended resources, by those that a node does not offer."""
-        self._is_plain = False
-        """One claim of the user, which needs devices, and nothing else."""
         self._has_alternatives = any(one.firstAvailable for claim in of_user for one in claim.spec.devices.requests)
         self.by_node: dict[str, NodePlan] = {}
         self.unavailable: dict[int, None] = {}
@@ -148,7 +146,6 @@ class PodClaims:
                     return status
         self._allocated = [place for place, one in enumerate(self.claims) if one.status.HasField("allocation")]
         self._wanted = [claim for place, claim in self.unallocated() if place not in self.shared]
-        self._is_plain = len(self._wanted) == len(self.claims) == self.of_user == 1
         if allocates:
             self._allocator = Allocator(devices.allocated(), devices.classes, devices.pools_of)
         return None
@@ -187,13 +184,6 @@ class PodClaims:
         return self._statuses[verdict - 1]
 
     def _filter(self, node: NodeInfo, now_ns: int, timeout_s: float) -> Status | None:
-        if self._is_plain and self._allocator is not None:
-            found = self._allocator.first_devices(node, self._wanted[0])
-            if found is None:
-                return _NOT_ALL
-            if found != "search":
-                self.by_node[node.name] = NodePlan(found, None, [])
-                return None
         special: Claim | None = None
         mappings: list[ForContainer] = []
         if self.special is not None:
