@@ -118,7 +118,7 @@ class Host:
 
     def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
         """Begin a fault of a kind that actors carry out, of clocks, or of the network."""
-        if KINDS[what].carried_out_by:
+        if carriers(what, parameters):
             self.handlers.begin(fault, what, parameters)
             return
         if what in (SKEW, JUMP):

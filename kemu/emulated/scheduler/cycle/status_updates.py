@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from kemu.emulated.client import retries
 from kemu.emulated.client.recorders import NORMAL, WARNING, Recorder
 from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.experiments.switches import Policy
@@ -105,7 +106,11 @@ class Reporter:
         metadata = pod.metadata
         started_ns = self._env.clock.now_ns()
         try:
-            await self._api.patch("pods", metadata.name, metadata.namespace, patch, "status", "strategic")
+            await retries.status_patch(
+                self._env.clock,
+                self._env.random,
+                lambda: self._api.patch("pods", metadata.name, metadata.namespace, patch, "status", "strategic"),
+            )
         except ApiError as error:
             # The next attempt writes again; until then the nomination exists in memory only.
             key = f"{metadata.namespace}/{metadata.name}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any, Literal, Protocol
 
+from kemu.emulated.client import retries
 from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.devices import pod_claims
 from kemu.emulated.scheduler.devices.extended import IN_MEMORY
@@ -16,7 +17,7 @@ from kemu.emulated.scheduler.devices.pod_claims import FINALIZER, PodClaims
 from kemu.emulated.scheduler.devices.trackers import Claim, Devices
 from kemu.emulated.scheduler.framework.interfaces import Api
 from kemu.errors import ApiError, Conflict, NotFound
-from kemu.runtime.env import SECOND_NS, Clock
+from kemu.runtime.env import SECOND_NS, Clock, Random
 
 _RETRIES = 5
 _RETRY_S = 0.01
@@ -47,10 +48,11 @@ class BindingError(Exception):
 class Binder:
     """Writes for one scheduler."""
 
-    def __init__(self, devices: Devices, api: ClaimsApi, clock: Clock, timeout_s: float) -> None:
+    def __init__(self, devices: Devices, api: ClaimsApi, clock: Clock, rng: Random, timeout_s: float) -> None:
         self._devices = devices
         self._api = api
         self._clock = clock
+        self._random = rng
         self._timeout_s = timeout_s
 
     # PreBind --------------------------------------------------------------------------------------------------------
@@ -194,7 +196,11 @@ class Binder:
         status = {"requestMappings": mappings, "resourceClaimName": claim.metadata.name}
         patch = {"status": {"extendedResourceClaimStatus": status}}
         try:
-            await self._api.patch("pods", pod.name, pod.namespace, patch, "status", "strategic")
+            await retries.status_patch(
+                self._clock,
+                self._random,
+                lambda: self._api.patch("pods", pod.name, pod.namespace, patch, "status", "strategic"),
+            )
         except ApiError as error:
             text = f"update pod {pod.namespace}/{pod.name} ExtendedResourceClaimStatus"
             raise BindingError(f"{text}: {error.message}") from None

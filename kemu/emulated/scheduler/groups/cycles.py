@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kemu.emulated.client import retries
 from kemu.emulated.objects import times
 from kemu.emulated.objects.meta import get_condition
 from kemu.emulated.scheduler.cache import pod_groups
@@ -192,7 +193,11 @@ class GroupCycles:
             condition["observedGeneration"] = generation
         patch = {"status": {"conditions": [condition]}}
         try:
-            await self._api.patch("podgroups", key[1], key[0], patch, "status", "strategic")
+            await retries.status_patch(
+                self._clock,
+                self._env.random,
+                lambda: self._api.patch("podgroups", key[1], key[0], patch, "status", "strategic"),
+            )
         except ApiError:
             # The next attempt writes again.
             return

@@ -34,7 +34,7 @@ from kemu.emulated.scheduler.queue.queues import QueuedPod
 from kemu.lab.conformance.scheduler import scripts
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2, scheduling_v1alpha2_pb2
 from kemu.messages.k8s.objects import KubernetesObject
-from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, ActorSpec
+from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, ActorSpec, Random
 from kemu.runtime.runlog import events
 from kemu.runtime.sim.simulation import SimEnv, SimRuntime
 
@@ -44,6 +44,23 @@ EXTENDER = "kemu.lab.conformance.scheduler.scripts:ScriptedExtenderActor"
 EXTENDER_CALL_S = 0
 """Calls of extenders leave the recorded process, and its virtual clock does not count them."""
 SHUTDOWN, RUN = "kemu.dev/shutdown-seconds", "kemu.dev/run-seconds"
+
+
+STATUS_ERRORS: Mapping[str, type[errors.ApiError]] = {
+    **{name: errors.API_ERRORS[name] for name in ("Conflict", "InternalError", "ServiceUnavailable", "Timeout")},
+    "TooManyRequests": errors.TooManyRequests,
+    "outcome unknown": errors.OutcomeUnknown,
+    "connection refused": errors.ConnectionRefused,
+    "connection reset": errors.ConnectionLost,
+}
+"""What patches of a status get in place of an answer, in the words of the cases."""
+
+
+class _Least(Random):
+    """In cases with such errors: waits without jitter, and the first of equal nodes."""
+
+    def random(self) -> float:
+        return 0.0
 
 
 class Latencies(NamedTuple):
@@ -111,6 +128,7 @@ class World:
         self.timeline: list[dict[str, Any]] = []
         self.final: dict[str, dict[str, Any]] = {}
         self.bind_errors = dict(case.get("bindErrors", {}))
+        self.status_errors = {name: list(rest) for name, rest in case.get("statusErrors", {}).items()}
         self.versions = itertools.count(1)
         self.uids = itertools.count(1)
         self.ends: dict[str, int] = {}
@@ -138,7 +156,7 @@ class World:
         )
         self.engine.step_s = latencies.step_s
         # The record holds what every choice between equal nodes leads to; for groups, only that of one search.
-        self.engine.handle.draws_lots = not case.get("podGroups")
+        self.engine.handle.draws_lots = not case.get("podGroups") and not self.status_errors
         # In the recorded environment the clock stands during a decision: pods that have not started start at one time.
         for profile in self.engine.profiles.values():
             for plugin in profile.post_filters:
@@ -190,6 +208,10 @@ class World:
         assert (resource, subresource, type) == ("pods", "status", "strategic")
         async with self.call():
             pod = self.changed(name)
+            if refusals := self.status_errors.get(name):
+                what = refusals.pop(0)
+                self.note("refused", name, message=what)
+                raise STATUS_ERRORS[what]("no")
             status = dict(patch["status"])
             for condition in status.pop("conditions", ()):
                 known = meta.get_condition(pod.status.conditions, condition["type"])
@@ -462,6 +484,7 @@ class Recording:
     def __init__(self, env: SimEnv, world: World) -> None:
         self._env = env
         self._world = world
+        self.random = _Least(0) if world.status_errors else env.random
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._env, name)
