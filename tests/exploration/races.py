@@ -84,8 +84,9 @@ RACES: Mapping[str, Race] = {
         "one scheduler for both", ("only afterwards",),
     ),
     "devices/withdrawn-device": Race(
-        "a pod gets a device that its driver has withdrawn before, as the scheduler saw the pod before the slice", "gets-what-is-there",
-        {"informers.streams": "shared"}, "one watch stream for all kinds", ("links was changed reached the scheduler only after",),
+        "a pod gets a device that its driver has withdrawn before, as the scheduler saw the pod before the slice",
+        "gets-what-is-there", {"informers.streams": "shared"}, "one watch stream for all kinds",
+        ("links was changed reached the scheduler only after",),
     ),
     "groups/gang-and-crash": Race(
         "an API server crashes between the bindings of a gang, and another pod gets the room of the second member",

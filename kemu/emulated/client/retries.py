@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from kemu import errors
 from kemu.emulated.client import streams
@@ -40,7 +40,17 @@ FIRST_WAIT_S, FACTOR, JITTER = 0.01, 5, 0.1
 """``retry.DefaultBackoff`` of client-go: 10, 50 and 250 ms, each stretched at random by up to a tenth."""
 
 
-async def status_patch(clock: Clock, rng: Random, request: Callable[[], Awaitable[T]]) -> T:
+class Paced(Protocol):
+    """Who waits between tries: an Env, for example."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def random(self) -> Random: ...
+
+
+async def status_patch(by: Paced, request: Callable[[], Awaitable[T]]) -> T:
     """Make a request as kube-scheduler makes its patches of status (``util.PatchPodStatus``, ``PatchPodGroupStatus``):
     up to four times, if the reason may pass. It raises what the last one raised.
 
@@ -53,7 +63,7 @@ async def status_patch(clock: Clock, rng: Random, request: Callable[[], Awaitabl
         except errors.ApiError as error:
             if not _may_pass(error):
                 raise
-        await clock.pause(wait_s * (1 + JITTER * rng.random()))
+        await by.clock.pause(wait_s * (1 + JITTER * by.random.random()))
         wait_s *= FACTOR
     return await request()
 

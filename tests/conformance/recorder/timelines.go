@@ -77,6 +77,7 @@ type history struct {
 	Events        []event                         `json:"events"`
 	AttemptS      float64                         `json:"attempt_s"`
 	WatchS        float64                         `json:"watch_s"`
+	LateKinds     map[string]float64              `json:"lateKinds"`
 	BindErrors    map[string]int                  `json:"bindErrors"`
 	StatusErrors  map[string][]string             `json:"statusErrors"`
 	FeatureGates  map[string]bool                 `json:"featureGates"`
@@ -294,8 +295,8 @@ func play(parent context.Context, asked *history, small latencies, lots *rand.Ra
 	}
 	stored := fake.NewSimpleClientset()
 	w := newWorld(asked, small, stored.Tracker())
-	if asked.WatchS > 0 {
-		stored.PrependWatchReactor("*", w.lateWatches(time.Duration(asked.WatchS*float64(time.Second))))
+	if asked.WatchS > 0 || len(asked.LateKinds) > 0 {
+		stored.PrependWatchReactor("*", w.lateWatches(asked.WatchS, asked.LateKinds))
 	}
 	factory := scheduler.NewInformerFactory(stored, 0)
 	recorders := func(string) events.EventRecorderLogger { return listener{w} }

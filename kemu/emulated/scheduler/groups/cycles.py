@@ -7,6 +7,7 @@ of them return to the queue. What became of it is written to the condition PodGr
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from kemu.emulated.client import retries
@@ -193,11 +194,8 @@ class GroupCycles:
             condition["observedGeneration"] = generation
         patch = {"status": {"conditions": [condition]}}
         try:
-            await retries.status_patch(
-                self._clock,
-                self._env.random,
-                lambda: self._api.patch("podgroups", key[1], key[0], patch, "status", "strategic"),
-            )
+            request = partial(self._api.patch, "podgroups", key[1], key[0], patch, "status", "strategic")
+            await retries.status_patch(self._env, request)
         except ApiError:
             # The next attempt writes again.
             return

@@ -136,6 +136,8 @@ class World:
         self.deleted_by_scheduler: set[str] = set()
         self.watch_ns = 0
         """How late the watch shows what happens from the beginning on."""
+        self.late_ns: dict[str, int] = {}
+        """The same of kinds whose watches are later than others."""
         configuration = configurations.configuration_of(
             {
                 "percentageOfNodesToScore": 100,
@@ -244,7 +246,7 @@ class World:
             meta.set_condition(group.status.conditions, condition["type"], status, reason, message, self.unix_ns())
             self.note(reason, f"group/{name}", **({"message": message} if message else {}))
             self.groups[name] = group
-            self.show(self.engine.group_feed.on_update, old, group)
+            self.show("podgroups", self.engine.group_feed.on_update, old, group)
 
     async def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> None:
         async with self.call():
@@ -316,13 +318,13 @@ class World:
         self.note("finished", name)
         self.final[name] = {"state": "finished", **self.where(done)}
         del self.pods[name]
-        self.show(self.engine.pod_feed.on_delete, done)
+        self.show("pods", self.engine.pod_feed.on_delete, done)
 
     def remove(self, name: str) -> None:
         pod = self.pods.pop(name)
         self.note("gone", name)
         self.final[name] = {"state": "gone", **({"node": pod.spec.nodeName} if pod.spec.nodeName else {})}
-        self.show(self.engine.pod_feed.on_delete, pod)
+        self.show("pods", self.engine.pod_feed.on_delete, pod)
 
     def where(self, pod: core_v1_pb2.Pod) -> dict[str, str]:
         found = {"node": pod.spec.nodeName, "nominated": pod.status.nominatedNodeName}
@@ -334,14 +336,14 @@ class World:
         pod.metadata.resourceVersion = str(next(self.versions))
         self.pods[name] = pod
         if old is None:
-            self.show(self.engine.pod_feed.on_add, pod)
+            self.show("pods", self.engine.pod_feed.on_add, pod)
         else:
-            self.show(self.engine.pod_feed.on_update, old, pod)
+            self.show("pods", self.engine.pod_feed.on_update, old, pod)
 
-    def show(self, handle: Callable[..., object], *objects: Message) -> None:
+    def show(self, kind: str, handle: Callable[..., object], *objects: Message) -> None:
         """What a watch does."""
-        if self.watch_ns:
-            self.clock.call_at_ns(self.clock.now_ns() + self.watch_ns, handle, *objects)
+        if late_ns := self.late_ns.get(kind, self.watch_ns):
+            self.clock.call_at_ns(self.clock.now_ns() + late_ns, handle, *objects)
         else:
             handle(*objects)
 
@@ -368,6 +370,8 @@ class World:
         for event in self.case.get("events", ()):
             self.clock.call_at_ns(round(event["at_s"] * SECOND_NS), self.happen, event)
         self.watch_ns = round(self.case.get("watch_s", 0) * SECOND_NS)
+        for kind, late_s in self.case.get("lateKinds", {}).items():
+            self.late_ns[kind] = self.watch_ns + round(late_s * SECOND_NS)
 
     def create(self, data: Mapping[str, Any]) -> None:
         pod = convert.from_json(core_v1_pb2.Pod, data)
@@ -386,7 +390,7 @@ class World:
         group.metadata.namespace = "default"
         group.metadata.uid = group.metadata.uid or f"uid-group-{group.metadata.name}"
         self.groups[group.metadata.name] = group
-        self.show(self.engine.group_feed.on_add, group)
+        self.show("podgroups", self.engine.group_feed.on_add, group)
 
     def happen(self, event: Mapping[str, Any]) -> None:
         what, name = event["do"], event.get("name", "")
@@ -403,11 +407,11 @@ class World:
         elif what == "createPodGroup":
             self.create_group(event["podGroup"])
         elif what == "deletePodGroup" and name in self.groups:
-            self.show(self.engine.group_feed.on_delete, self.groups.pop(name))
+            self.show("podgroups", self.engine.group_feed.on_delete, self.groups.pop(name))
         elif what == "updateBudget":
             self.put_budget(event["pdb"])
         elif what == "deleteNode" and name in self.nodes:
-            self.show(self.engine.node_feed.on_delete, self.nodes.pop(name))
+            self.show("nodes", self.engine.node_feed.on_delete, self.nodes.pop(name))
             self.clock.call_at_ns(self.clock.now_ns() + ORPHANS_LIVE_S * SECOND_NS, self.collect, name)
 
     def update_pod(self, event: Mapping[str, Any]) -> None:
@@ -433,10 +437,10 @@ class World:
         if old is None:
             if not only_known:
                 self.nodes[name] = node
-                self.show(self.engine.node_feed.on_add, node)
+                self.show("nodes", self.engine.node_feed.on_add, node)
         else:
             self.nodes[name] = node
-            self.show(self.engine.node_feed.on_update, old, node)
+            self.show("nodes", self.engine.node_feed.on_update, old, node)
 
     def put_budget(self, data: Mapping[str, Any]) -> None:
         self.lookup["poddisruptionbudgets"].on_add(convert.from_json(policy_v1_pb2.PodDisruptionBudget, data))
