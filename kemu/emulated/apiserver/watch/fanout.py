@@ -299,8 +299,8 @@ class Fanout:
         self._on_cut = on_cut
         self._groups: dict[str, _Group] = {}
         self._parsed = _Parsed()
-        self.clock = clock
         """Of the change that is being dispatched: one for all, since there are so many of them."""
+        self.clock = clock
         self.delays: list[Callable[[Watcher], int]] = []
         """How long the next event of a watcher waits, in ns, by each fault in force."""
         self._slow: list[Stream] = []
