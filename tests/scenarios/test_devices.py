@@ -236,6 +236,5 @@ def test_events_of_a_kind_are_late(runtime: str, streams: str, late: str) -> Non
     """On one stream, too: the API server itself holds them back."""
     fault = {"at": "3s", "delay": {"from": "apiserver/*", "to": "scheduler/*", "by": "2s", "resource": late}}
     settings = {"chaos": [fault], "informers": {"streams": streams}}
-    speed = {"speed": 10.0} if runtime == "wall" else {}
-    run = kemu.run(WITHDRAWN, settings=settings, runtime=runtime, **speed)
+    run = kemu.run(WITHDRAWN, settings=settings, runtime=runtime, speed=10.0 if runtime == "wall" else None)
     assert [finding.id for finding in run.failures] == ([WRONG] if late == "resourceslices" else [])
