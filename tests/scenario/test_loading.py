@@ -313,7 +313,9 @@ def test_how_many_a_fault_takes(choice: VictimCount, matching: int, taken: int) 
 def test_how_informers_begin_and_watch(stated: str, streams: str, bugs: tuple[str, ...]) -> None:
     scenario = load(stated)
     assert (scenario.streams, scenario.bugs) == (streams, bugs)
-    told = {spec.name: spec.config.get("streams") for spec in [*plans.schedulers(scenario), *plans.apiservers(scenario)]}
+    told = {
+        spec.name: spec.config.get("streams") for spec in [*plans.schedulers(scenario), *plans.apiservers(scenario)]
+    }
     expected = "perKind" if streams == "perKind" else None
     assert told == {"scheduler/default-scheduler/0": expected, "apiserver/0": None}
 
