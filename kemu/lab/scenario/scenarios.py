@@ -188,6 +188,8 @@ class Scenario:
     """Settings by name; those that run."""
     bugs: tuple[str, ...]
     """Names of :mod:`kemu.emulated.variants`: what ``bugs`` switches on and ``fixes`` off."""
+    streams: str
+    """``shared`` or ``perKind``: on which Watch streams its actors see the kinds that they watch."""
     chaos: tuple[Fault, ...]
     holds: tuple[Hold, ...]
     """Messages that are kept back (``sim``)."""
