@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,9 +44,15 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Thousands of tests and what they import live to the end: the garbage collector need not look at them."""
+    """Thousands of tests and what they import live to the end: the garbage collector need not look at them.
+
+    What pytest makes of their files is kept, as scripts/setup does for the modules, also where
+    PYTHONDONTWRITEBYTECODE keeps processes from doing so: it is half of the work, for each worker.
+    """
     gc.disable()
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, False
     found = yield
+    sys.dont_write_bytecode = before
     garbage.settle()
     gc.enable()
     return found

@@ -9,6 +9,8 @@ from tests.museum import explorations, search
 from tests.museum.pieces import PIECES
 from tests.museum.test_pieces import PAGES
 
+pytestmark = pytest.mark.slow
+
 EXPLORED = json_files.load(explorations.EXPLORED)
 HELD = json_files.load(search.HELD)
 QUICK_S = 2.0

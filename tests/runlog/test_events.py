@@ -16,6 +16,8 @@ from kemu.lab.scenario.playing import runner
 from kemu.runtime.runlog.events import BY_KIND, ActorStarted, Event, FaultBegun, field, own, typed
 from kemu.runtime.runlog.frames import FILE_NAME, Reader
 
+pytestmark = pytest.mark.slow
+
 TRIES = [name for name in catalog.shipped() if not name.startswith(("traces/", "scale/"))][::12]
 
 
