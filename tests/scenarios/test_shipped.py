@@ -1,6 +1,6 @@
 """Every shipped scenario does what its document says, and can be replayed.
 
-Here each runs with the seed of its document. CI judges two more, and runs each twice (``scripts/check-determinism``).
+Here each runs with the seed of its document. CI judges two more, and repeats one (``scripts/check-determinism``).
 """
 
 from __future__ import annotations
