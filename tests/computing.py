@@ -1,11 +1,11 @@
 """Which test files only compute: ``python -m tests.computing FILE…`` names them, a line each.
 
-They wait for nothing but a core, so ``scripts/test`` runs them at the lowest priority beside those that wait for
+They wait for nothing but a core, so ``scripts/test`` runs them at a low priority beside those that wait for
 processes and real time, which use half of a machine and have their limits.
 
 A file only computes where neither it, nor what it imports of the tests, nor a conftest.py above it imports a module
 that waits, and none of its tests runs on an event loop of Python's or on Ray. A process that it starts by other means
-is at the lowest priority, too, and only takes longer.
+is at a low priority, too, and only takes longer.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ WAITING = re.compile(
     r"""^\s*(?:import|from)\ (?:
           aiohttp|asyncio|concurrent|grpc|httpx|multiprocessing|playwright|pty|ray|resource|signal|socket|subprocess
           |threading|tracemalloc|uvicorn
-          |kemu\.emulated\.(?:bridge|gateway\.servers|real)
-          |kemu\.lab\.(?:bench|exploration\.(?:campaigns|processes|workers)|hunt|tell\.live|up)
+          |kemu\.doors\.cli|kemu\.emulated\.(?:bridge|gateway\.servers|real)
+          |kemu\.lab\.(?:bench|exploration\.(?:campaigns|processes|shrinking|workers)|fuzz|hunt|tell\.(?:causes|live)|up)
           |kemu\.runtime\.(?:host|ray|wall)
         )\b
         |\basync\ def\ test_|\blocal_ray\b|\bmark\.(?:ray|timeout)\b|\bpytester\b""",

@@ -17,13 +17,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from kemu.emulated.objects.wire import shared_objects
 from kemu.runtime import garbage
 
-settings.register_profile("kemu", deadline=None, derandomize=True)
-settings.register_profile("search", deadline=None, print_blob=True)
+ANY_SPEED = [HealthCheck.too_slow]
+settings.register_profile("kemu", deadline=None, derandomize=True, suppress_health_check=ANY_SPEED)
+settings.register_profile("search", deadline=None, print_blob=True, suppress_health_check=ANY_SPEED)
 settings.load_profile("kemu")
 
 shared_objects.OBJECTS.checks = True

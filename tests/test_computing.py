@@ -1,4 +1,4 @@
-"""``scripts/test`` runs beside others, at the lowest priority, what only computes: nothing that has limits in real
+"""``scripts/test`` runs beside others, at a low priority, what only computes: nothing that has limits in real
 time."""
 
 from __future__ import annotations
