@@ -302,13 +302,20 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         return answer if isinstance(answer, api_pb2.ObjectResponse) else api_pb2.ObjectResponse(object=answer)
 
     async def _answer(self, verb: str, request: attributes.Request, context: grpc.aio.ServicerContext) -> Any:
-        await self._is_open.wait()
+        if not self._is_open.is_set():
+            await self._is_open.wait()
         by = await self._identify(context)
+        beside = None
+        for key, value in context.invocation_metadata():
+            if key == AS_BESIDE_KEY:
+                beside = str(value)
         try:
             ticket = None
             try:
                 if self._fairness.is_on:
-                    ticket = await self._fairness.seat(by, verb, request)
+                    ticket = self._fairness.enter(by, verb, request, None)
+                    if ticket.is_waiting:
+                        await self._fairness.turn(ticket)
                 else:
                     await self._flows.seat(by)
             except kemu_errors.TooManyRequests as error:
@@ -317,7 +324,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             try:
                 if self.delays or self.works is not None:
                     await self._take_time(by)
-                return await _knowing(context, self._requests.answer(verb, request, by))
+                answering = self._requests.answer(verb, request, by)
+                return await (answering if beside is None else _knowing(beside, answering))
             finally:
                 if ticket is not None:
                     ticket.level.leave(ticket)
@@ -384,7 +392,9 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         await self._is_open.wait()
         by = await self._identify(context)
         try:
-            answer: api_pb2.AdmitResponse = await _knowing(context, self._requests.admit(by, request))
+            stated = [value for key, value in context.invocation_metadata() if key == AS_BESIDE_KEY]
+            admitting = self._requests.admit(by, request)
+            answer: api_pb2.AdmitResponse = await (_knowing(str(stated[0]), admitting) if stated else admitting)
             return answer
         except kemu_errors.ApiError as error:
             await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
@@ -709,12 +719,9 @@ def _beside(text: str) -> requesters.Beside:
     return requesters.Beside(uid, tuple((key, tuple(values)) for key, values in extra))
 
 
-async def _knowing(context: grpc.aio.ServicerContext, answering: Awaitable[Any]) -> Any:
+async def _knowing(beside: str, answering: Awaitable[Any]) -> Any:
     """Carry out a request, with what its metadata tell of the user beside the name and groups."""
-    stated = next((value for key, value in context.invocation_metadata() if key == AS_BESIDE_KEY), None)
-    if stated is None:
-        return await answering
-    before = requesters.BESIDE.set(_beside(str(stated)))
+    before = requesters.BESIDE.set(_beside(beside))
     try:
         return await answering
     finally:

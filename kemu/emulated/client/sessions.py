@@ -526,6 +526,8 @@ class Session:
 
     def on_lost(self, peer: str, why: str) -> None:
         """A request that no server takes would break every connection: its caller is told so."""
+        # In the simulation, of an actor that relays calls, and of gRPC ("connect: Connection refused (111)").
+        lost = errors.ConnectionRefused if "onnection refused" in why else errors.ConnectionLost
         unsent = self._throttled.union(call.id for batch in self._batches for call in batch.calls)
         for call_id in [call_id for call_id in self._in_flight if call_id not in unsent]:
             future, _, _, call, _ = self._in_flight.pop(call_id)
@@ -537,4 +539,4 @@ class Session:
                     errors.RequestEntityTooLarge(f"Request entity too large: limit is {ends.MAX_REQUEST_BYTES}")
                 )
             else:
-                future.set_exception(errors.ConnectionLost(f"the connection to {peer} was lost: {why}"))
+                future.set_exception(lost(f"the connection to {peer} was lost: {why}"))

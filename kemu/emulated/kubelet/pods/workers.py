@@ -155,7 +155,8 @@ class Worker:
         """:attr:`pod`, after :meth:`rest`."""
         if name != "pod":
             raise AttributeError(name)
-        return self.held.get()  # type: ignore[return-value]  # what it was made of
+        held = self.held  # Held.get, inlined
+        return held.obj or held.get()  # type: ignore[return-value]  # what it was made of
 
     def rest(self) -> None:
         """There is nothing to do about it for now: once it is no news any more, its bytes are enough."""
