@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from sys import intern
 from typing import Any
 
 from kemu.emulated.kubelet.pods import claims, containers, mirrors, statuses
@@ -81,8 +82,9 @@ class Worker:
     def __init__(self, pod: core_v1_pb2.Pod, seen_ns: int) -> None:
         metadata = pod.metadata
         self.pod = pod
-        self.uid: str = metadata.uid
-        self.key = f"{metadata.namespace}/{metadata.name}"
+        # The scheduler holds the same strings.
+        self.uid: str = intern(metadata.uid)
+        self.key = intern(f"{metadata.namespace}/{metadata.name}")
         self.mirror: mirrors.Mirror | None = None
         """Mirror of a static pod: by what the API server knows it."""
         self.state = WAITING
