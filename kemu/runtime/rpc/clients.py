@@ -46,6 +46,9 @@ class MemoryChannel:
 
     __slots__ = ("_arguments", "_closed", "_connect", "current", "loop", "metadata")
 
+    takes_standins = True
+    """Whether a request may be a :class:`~kemu.runtime.rpc.ends.Standin`."""
+
     def __init__(
         self,
         connect: Callable[..., Link],
