@@ -235,3 +235,19 @@ def test_mistakes_in_listed_devices_are_told(tmp_path: Path, change: dict[str, A
     (tmp_path / "s.yaml").write_text(document(nodes=[{"name": "n", "devices": [{**listed("a"), **change}]}]))
     with pytest.raises(errors.ScenarioError, match=said):
         loader.load(tmp_path / "s.yaml")
+
+
+# Kinds on watch streams of their own ----------------------------------------------------------------------------------
+
+WITHDRAWN, WRONG = "devices/withdrawn-device", "gets-what-is-there"
+
+
+@pytest.mark.parametrize("runtime", ["sim", "wall"])
+@pytest.mark.parametrize("streams", ["shared", "perKind"])
+@pytest.mark.parametrize("late", ["resourceslices", "pod*"])
+def test_events_of_a_kind_are_late(runtime: str, streams: str, late: str) -> None:
+    """On one stream, too: the API server itself holds them back."""
+    fault = {"at": "3s", "delay": {"from": "apiserver/*", "to": "scheduler/*", "by": "2s", "resource": late}}
+    settings = {"chaos": [fault], "informers": {"streams": streams}}
+    run = kemu.run(WITHDRAWN, settings=settings, runtime=runtime, speed=10.0 if runtime == "wall" else None)
+    assert [finding.id for finding in run.failures] == ([WRONG] if late == "resourceslices" else [])

@@ -168,7 +168,7 @@ class DynamicResources(
         assert self._devices is not None
         assert handle.api is not None
         assert handle.clock is not None
-        return Binder(self._devices, cast(ClaimsApi, handle.api), handle.clock, self._timeout_s)
+        return Binder(self._devices, cast(ClaimsApi, handle.api), handle.clock, handle.random, self._timeout_s)
 
     # Score ----------------------------------------------------------------------------------------------------------
 
