@@ -154,6 +154,10 @@ class ConnectionLost(ServiceUnavailable):
     """The connection to the API server broke; what became of the request is not known. The next one dials at once."""
 
 
+class ConnectionRefused(ConnectionLost):
+    """Nothing listens where the API server should: the request was not sent."""
+
+
 class ServerTimeout(ApiError):
     reason, code, grpc_code = "Timeout", 504, "DEADLINE_EXCEEDED"
 

@@ -12,17 +12,19 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from kemu.emulated.objects.wire import shared_objects
 from kemu.runtime import garbage
 
-settings.register_profile("kemu", deadline=None, derandomize=True)
-settings.register_profile("search", deadline=None, print_blob=True)
+ANY_SPEED = [HealthCheck.too_slow]
+settings.register_profile("kemu", deadline=None, derandomize=True, suppress_health_check=ANY_SPEED)
+settings.register_profile("search", deadline=None, print_blob=True, suppress_health_check=ANY_SPEED)
 settings.load_profile("kemu")
 
 shared_objects.OBJECTS.checks = True
@@ -43,9 +45,15 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """Thousands of tests and what they import live to the end: the garbage collector need not look at them."""
+    """Thousands of tests and what they import live to the end: the garbage collector need not look at them.
+
+    What pytest makes of their files is kept, as scripts/setup does for the modules, also where
+    PYTHONDONTWRITEBYTECODE keeps processes from doing so: it is half of the work, for each worker.
+    """
     gc.disable()
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, False
     found = yield
+    sys.dont_write_bytecode = before
     garbage.settle()
     gc.enable()
     return found

@@ -102,9 +102,9 @@ class Tree:
             return users
         *folders, file = first, *rest
         module = ".".join([*folders, file.removesuffix(".py")]).removesuffix(".__init__")
-        if file.endswith(".py"):
-            # One that is gone was somebody's.
-            return self._package(module) if module in self.graph.modules else None
+        if file.endswith(".py") and module in self.graph.modules:
+            return self._package(module)
+        # One that is gone was somebody's of its package, by its name or as data is; who imported it has changed, too.
         while ".".join(folders) not in self.graph.modules:
             folders.pop()
         if len(folders) > 1:
@@ -154,7 +154,10 @@ def main(arguments: list[str]) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    print(*Tree().concerned(paths), sep="\n")
+    tree = Tree()
+    found = tree.concerned(paths)
+    print(f"{len(found)} of {len(tree.tests())} test files depend on {len(paths)} changed files", file=sys.stderr)
+    print(*found, sep="\n")
     return 0
 
 

@@ -19,7 +19,7 @@ def test_one():
 
 def test_a_line_has_what_passed_and_cpu_of_the_process_and_its_children(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(TEST)
-    words = ["-q", "-p", "no:cacheprovider", "-p", "tests.costs", "--costs", "costs", "test_it.py"]
+    words = ["-q", "-pno:hypothesispytest", "-pno:cacheprovider", "-p", "tests.costs", "--costs", "costs", "test_it.py"]
     command = [
         sys.executable,
         "-c",

@@ -32,6 +32,9 @@ def tree() -> selection.Tree:
         ("kemu/doors/api/sweeps.py", ["sweep/test_api.py"], ["store/test_keys.py"]),
         ("tests/ray/conftest.py", ["ray/test_cell_hosts.py"], ["objects/test_facts.py"]),
         ("tests/soak/__main__.py", ["ray/test_soak.py"], ["objects/test_facts.py"]),
+        # One that is gone, as it has another name now.
+        ("tests/museum/test_gone.py", ["museum/test_untuned.py"], ["store/test_keys.py"]),
+        ("kemu/emulated/store/gone.py", ["store/test_keys.py", "mutants/test_mutants.py"], ["objects/test_facts.py"]),
         # What is no module.
         ("docs/decisions.md", ["docs/test_claims.py"], ["store/test_keys.py"]),
         ("scenarios/races/recreated-pod.yaml", ["scenarios/test_shipped.py"], ["store/test_keys.py"]),

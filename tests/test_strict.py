@@ -37,3 +37,10 @@ def test_a_skip_fails_when_strict(strict: str, reason: str, code: int, tmp_path:
         check=False,
     )
     assert done.returncode == code, done.stdout
+
+
+def test_examples_are_drawn_as_one_profile_says_for_all() -> None:
+    """Whoever loads another one, loads it for all tests that are collected with it."""
+    root = Path(__file__).parent
+    loading = [path for path in root.rglob("*.py") if "\nsettings.load_profile(" in path.read_text()]
+    assert loading == [root / "conftest.py"]

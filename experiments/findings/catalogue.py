@@ -38,6 +38,7 @@ ORDER = (
     "lower-priority-affinity",
     "number-of-schedulers",
     "gangs-of-schedulers",
+    "backfilling",
     "sampling",
     "soft-thresholds",
     "transition-period",

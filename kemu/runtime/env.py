@@ -137,8 +137,9 @@ class Disk(Protocol):
         """Creates the file if it is absent."""
         ...
 
-    def write(self, name: str, data: bytes) -> None:
-        """Replace the whole file atomically and durably (write aside, fsync, rename)."""
+    def write(self, name: str, data: bytes, *, durably: bool = True) -> None:
+        """Replace the whole file atomically and durably (write aside, fsync, rename). Otherwise than ``durably``, a
+        machine that loses its power may have what it had before."""
         ...
 
     def truncate(self, name: str, size: int) -> None: ...

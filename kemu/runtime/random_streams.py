@@ -63,6 +63,8 @@ class EarlyStream:
         return self._draws(2).random()
 
     def getrandbits(self, k: int) -> int:
+        if self._words < 0 and self._stream is not None:
+            return self._stream.getrandbits(k)
         return self._draws((k + 31) // 32).getrandbits(k)
 
     def __getattr__(self, name: str) -> Any:

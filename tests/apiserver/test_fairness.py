@@ -248,6 +248,7 @@ def test_lists_are_as_wide_as_their_objects_are_big() -> None:
 
         assert await seats() == 3, "250 kB"
         assert await seats(limit=5) == 1
+        assert await seats(field_selector="metadata.name=c1") == 1, "whoever listed all of them before"
 
     run(main, servers=({"seats": 100, "service_time": 1.0, "authorization": ["AlwaysAllow"]},))
 

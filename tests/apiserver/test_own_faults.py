@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.emulated.client.informers import Informer
+from kemu.emulated.client.informers import Callbacks, Informer
 from kemu.runtime.env import SECOND_NS
 from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run
 
@@ -129,6 +129,81 @@ def test_a_raw_watch_sees_its_stream_end_without_an_error() -> None:
         with pytest.raises(AttributeError):  # EOF has no events
             await watch.next()
         assert (await watch.call.code()).name == "OK"
+
+    run(main)
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_watches_of_one_kind_are_cut(compacted: bool) -> None:
+    async def main(cluster: Cluster) -> None:
+        client = cluster.client_of(0, "watcher")
+        informers = {name: Informer(client, name) for name in ("pods", "nodes")}
+        for informer in informers.values():
+            await informer.synced()
+        await cluster.client.create(node("n1"))
+        await cluster.clock.sleep(1)
+        before = len(cluster.recorder.of("watch.listed"))
+        await inject(cluster, "cutWatches", of=["watcher"], compacted=compacted, resource=["pod*"])
+        await cluster.clock.sleep(0.3)
+        await cluster.client.create(node("n2"))
+        await cluster.client.create(pod("a"))
+        await cluster.clock.sleep(5)
+        assert sorted(informers["nodes"].store) == ["n1", "n2"]
+        assert sorted(informers["pods"].store) == ["default/a"]
+        again = cluster.recorder.of("watch.listed")[before:]
+        assert [data["resource"] for data in again] == (["pods"] if compacted else [])
+        assert cluster.recorder.of("chaos.hit") == [{"id": "f", "actor": "apiserver/0", "peer": "watcher"}]
+
+    run(main)
+
+
+# --- delay of kinds ---------------------------------------------------------------------------------------------------
+
+
+def test_events_of_a_kind_come_late_in_their_order_and_others_overtake_them() -> None:
+    async def main(cluster: Cluster) -> None:
+        client, came = cluster.client_of(0, "watcher"), list[tuple[str, float]]()
+
+        def note(obj: Any) -> None:
+            came.append((obj.metadata.name, round(cluster.clock.now_ns() / SECOND_NS, 1)))
+
+        for kind in ("pods", "nodes"):
+            await Informer(client, kind, handler=Callbacks(on_add=note)).synced()
+        start_s = round(cluster.clock.now_ns() / SECOND_NS)
+        await cluster.clock.sleep_until_ns(start_s * SECOND_NS)
+        parameters = {"from": ["apiserver/0"], "to": ["watcher"], "by": 2.0, "resource": ["nodes"]}
+        await cluster.runtime.inject("f", "delay", parameters)
+        for at_s, obj in ((0, node("n1")), (1, pod("a")), (1, node("n2")), (1.5, node("n3"))):
+            await cluster.clock.sleep_until_ns(round((start_s + at_s) * SECOND_NS))
+            await cluster.client.create(obj)
+        await cluster.runtime.heal("f")
+        await cluster.client.create(node("n4"))
+        await cluster.clock.sleep(5)
+        await cluster.client.create(node("n5"))
+        await cluster.clock.sleep(1)
+        late = [("a", 1.0), ("n1", 2.0), ("n2", 3.0), ("n3", 3.5), ("n4", 3.5), ("n5", 6.5)]
+        assert [(name, round(at_s - start_s, 1)) for name, at_s in came] == late
+        assert cluster.recorder.of("chaos.hit") == [{"id": "f", "actor": "apiserver/0", "peer": "watcher"}]
+
+    run(main)
+
+
+def test_what_is_late_is_not_told_to_a_watch_that_has_begun_anew() -> None:
+    """It has it from the beginning."""
+
+    async def main(cluster: Cluster) -> None:
+        informer = Informer(cluster.client_of(0, "watcher"), "nodes")
+        await informer.synced()
+        parameters = {"from": ["apiserver/0"], "to": ["watcher"], "by": 5.0, "resource": ["nodes"]}
+        await cluster.runtime.inject("f", "delay", parameters)
+        await cluster.client.create(node("n1"))
+        await cluster.clock.sleep(1)
+        await inject(cluster, "cutWatches", "g", of=["watcher"], compacted=False)
+        await cluster.clock.sleep(2)
+        assert sorted(informer.store) == ["n1"]
+        await cluster.clock.sleep(10)
+        delivered = [revision for one in cluster.recorder.of("watch.events") for revision in one["revs"]]
+        assert len(delivered) == len(set(delivered))
 
     run(main)
 

@@ -23,14 +23,6 @@ CONFIGURATION = """
   - {name: roomy, labels: [performance], threshold: {dra: 0.5}, params: {nodes: 2, taken: 3}}
   - {name: steady, params: {nodes: 1, taken: 2}}
   - {name: crowded, params: {nodes: 1, taken: 5}}
-- name: Gangs
-  featureGates: {GenericWorkload: true, GangScheduling: true}
-  workloadTemplate:
-  - {opcode: createNodes, nodeTemplatePath: templates/node.yaml, count: 2}
-  - {opcode: createAny, templatePath: templates/group.yaml, namespace: gangs, count: 3}
-  - {opcode: createPods, namespace: gangs, count: 6, podTemplatePath: templates/member.yaml, collectMetrics: true}
-  workloads:
-  - {name: three, labels: [performance]}
 - name: Blocked
   workloadTemplate:
   - {opcode: createNodes, nodeTemplatePath: templates/node.yaml, count: 1}
@@ -109,12 +101,6 @@ spec:
   containers: [{name: pause, image: pause, resources: {claims: [{name: resource}]}}]
   resourceClaims: [{name: resource, resourceClaimName: "claim-{{ DivideInt .Index 2 }}"}]
 """,
-    "group": """
-apiVersion: scheduling.k8s.io/v1alpha2
-kind: PodGroup
-metadata: {name: "group-{{.Index}}"}
-spec: {schedulingPolicy: {gang: {minCount: 2}}}
-""",
     "blocker": """
 apiVersion: v1
 kind: Pod
@@ -152,14 +138,6 @@ kind: PersistentVolumeClaim
 metadata: {annotations: {pv.kubernetes.io/bind-completed: "true"}}
 spec: {accessModes: [ReadOnlyMany], resources: {requests: {storage: 1Gi}}}
 """,
-    "member": """
-apiVersion: v1
-kind: Pod
-metadata: {name: "member-{{.Index}}"}
-spec:
-  schedulingGroup: {podGroupName: "group-{{Mod .Index 3}}"}
-  containers: [{name: pause, image: pause, resources: {requests: {cpu: "1"}}}]
-""",
 }
 
 
@@ -173,7 +151,7 @@ def file(tmp_path: Path) -> str:
 
 
 def test_workloads_are_those_for_performance_or_those_that_are_named(file: str) -> None:
-    assert [one["workload"] for one in perf_files.workloads(file)] == ["Claims/roomy", "Gangs/three"]
+    assert [one["workload"] for one in perf_files.workloads(file)] == ["Claims/roomy"]
     assert perf_files.workloads(f"{file}#steady") == [{"file": file, "workload": "Claims/steady"}]
     with pytest.raises(KemuError, match="no workload 'x'; there are Claims/roomy, Claims/steady"):
         perf_files.workloads(f"{file}#x")
@@ -182,7 +160,7 @@ def test_workloads_are_those_for_performance_or_those_that_are_named(file: str) 
 def test_workloads_of_a_folder_are_chosen_by_labels_and_those_that_are_the_same_here_are_one(file: str) -> None:
     found = perf_files.workloads(str(Path(file).parent), ["short"])
     assert [one["workload"] for one in found] == ["Blocked/hints"]
-    assert len(perf_files.workloads(file, ["all"])) == 8
+    assert len(perf_files.workloads(file, ["all"])) == 7
 
 
 def test_pods_that_wait_are_bound_when_what_blocks_them_is_deleted(file: str) -> None:
@@ -226,8 +204,10 @@ def test_more_claims_than_devices_are_an_error(file: str) -> None:
         perf_files.measure(file, "Claims/crowded")
 
 
-def test_gangs_by_a_file_of_ones_own(file: str) -> None:
-    assert perf_files.measure(file, "Gangs/three")["pods"] == 6
+def test_gangs_by_a_file_of_ones_own() -> None:
+    assert (
+        perf_files.measure(str(Path(__file__).parent / "gangs" / "performance-config.yaml"), "Gangs/fast")["pods"] == 16
+    )
 
 
 def test_a_cluster_is_kept_steady_for_a_while(file: str) -> None:

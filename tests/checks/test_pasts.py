@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from kemu.emulated.objects.wire.shared_objects import Past
 from kemu.lab.checks.history import stores
-from kemu.lab.checks.history.stores import Change, Past, pack
+from kemu.lab.checks.history.stores import Change, pack
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import judging, runner

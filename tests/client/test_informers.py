@@ -8,6 +8,7 @@ import pytest
 
 from kemu import errors
 from kemu.emulated.client import clients, informers
+from kemu.messages.k8s import core_v1_pb2
 from tests.client.fake_api import ADDED, pod
 from tests.client.world import World
 
@@ -87,6 +88,56 @@ def test_several_informers_share_one_stream(world: World) -> None:
     world.play(main)
     assert world.state.watch_streams == 1
     assert world.state.sessions == 1
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_kinds_overtake_one_another_where_they_have_streams_of_their_own(apart: bool) -> None:
+    world, count = World(timing={"watchLatency": {"uniform": {"min": 0.001, "max": 0.1}}}, apart=apart), 40
+    came: list[str] = []
+
+    async def main(world: World) -> None:
+        note = informers.Callbacks(on_add=lambda obj: came.append(obj.metadata.name))
+        for kind in ("pods", "nodes"):
+            await informers.Informer(world.client, kind, handler=note).synced()
+        for number in range(count):
+            for obj in (core_v1_pb2.Node(metadata={"name": f"n{number}"}), pod(f"p{number}")):
+                world.state.put(obj, ADDED)
+                await world.clock.sleep(0.02)
+        await world.clock.sleep(1)
+
+    world.play(main)
+    assert world.state.watch_streams == (2 if apart else 1)
+    for letter in "np":
+        assert [name for name in came if name[0] == letter] == [f"{letter}{number}" for number in range(count)]
+    overtaken = sum(came.index(f"p{number}") < came.index(f"n{number}") for number in range(count))
+    assert overtaken == 0 if not apart else 5 < overtaken < count / 2
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_each_stream_is_resumed_by_itself(compacted: bool) -> None:
+    world = World(apart=True)
+
+    async def main(world: World) -> None:
+        found = {kind: informers.Informer(world.client, kind) for kind in ("pods", "nodes")}
+        for informer in found.values():
+            await informer.synced()
+        world.state.put(pod("a"), ADDED)
+        await world.clock.sleep(0.1)
+        await world.runtime.crash("apiserver/0")
+        world.state.put(pod("b"), ADDED)
+        world.state.put(core_v1_pb2.Node(metadata={"name": "n1"}), ADDED)
+        if compacted:
+            world.state.compacted = world.state.revision
+        await world.runtime.restart("apiserver/0")
+        await world.clock.sleep(5)
+        assert [sorted(one.store) for one in found.values()] == [["default/a", "default/b"], ["n1"]]
+
+    world.play(main)
+    assert world.state.watch_streams == 4
+    again = sorted(one["resource"] for one in world.logged("watch.listed")[2:])
+    assert again == (["nodes", "pods"] if compacted else [])
+    ids = [one["watch"] for one in world.logged("watch.listed")]
+    assert len({*ids}) == len(ids)
 
 
 def test_resumes_where_it_stood_when_the_connection_was_lost(world: World) -> None:

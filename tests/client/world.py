@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from kemu.emulated import variants
@@ -17,13 +18,16 @@ Log = list[tuple[int, str, str, Any]]
 class World:
     """What a test of the client plays with."""
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, timing: Mapping[str, Any] = MappingProxyType({}), *, apart: bool = False) -> None:
+        """``apart``: the client has a Watch stream for each kind."""
         self.state = fake_api.reset()
         self.log: Log = []
-        self.runtime = SimRuntime(seed, lambda *event: self.log.append(event), {})
+        self.runtime = SimRuntime(seed, lambda *event: self.log.append(event), timing)
         self.env = self.runtime.env("user")
         self.clock = self.env.clock
-        self.client: clients.Client = variants.choose(clients.Client, ("k8s-59848",))(self.env, "apiserver/0")
+        self.client: clients.Client = variants.choose(clients.Client, ("k8s-59848",))(
+            self.env, "apiserver/0", apart=apart
+        )
         """Its informers list: a fake API server streams no lists."""
 
     def play(self, main: Callable[[World], Coroutine[Any, Any, Any]]) -> Any:

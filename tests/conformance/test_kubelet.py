@@ -14,6 +14,8 @@ from kemu.lab.conformance.kubelet import decisions, judgements
 from tests.conformance.generators import kubelet as generated
 from tests.conformance.generators import probes as generated_probes
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parent / "data" / "kubelet"
 
 NODE_FAILURE = "node-failure"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from kemu.emulated.controllers.jobs import intervals
+from kemu.emulated.controllers.jobs import gangs, intervals
 from kemu.emulated.objects import meta
-from kemu.messages.k8s import batch_v1_pb2
+from kemu.messages.k8s import batch_v1_pb2, scheduling_v1alpha2_pb2
 from tests.controllers.test_node_failures import Played, play
 
 NODE = 'nodes: [{name: n1, allocatable: {cpu: "64", memory: 256Gi, pods: "500"}}]'
@@ -93,3 +93,74 @@ def test_a_suspended_job_deletes_its_pods_and_starts_its_time_anew(tmp_path: Pat
 )
 def test_intervals_are_read_and_written(text: str, expected: str) -> None:
     assert intervals.render(intervals.parse(text, 10)) == expected
+
+
+GANGS = "schedulers: [{name: default-scheduler, config: {featureGates: {GenericWorkload: true, GangScheduling: true}}}]"
+
+
+def groups(found: Played) -> dict[str, Any]:
+    """PodGroups as they were last written, by name."""
+    prefix = "/registry/podgroups/default/"
+    return {
+        where.removeprefix(prefix): scheduling_v1alpha2_pb2.PodGroup.FromString(value)
+        for _, where, value in found.written
+        if where.startswith(prefix)
+    }
+
+
+def test_the_pods_of_an_indexed_job_are_a_gang(tmp_path: Path) -> None:
+    """``job_scheduling_manager.go``: for three pods there is room, for six there is none, and none of them starts."""
+    indexed = {"completionMode": "Indexed"}
+    found = play(tmp_path, f"""
+        duration: 30s
+        nodes: [{{namePrefix: n, count: 2, allocatable: {{cpu: "4", memory: 8Gi, pods: "2"}}}}]
+        {GANGS}
+        controllers: {{job: {{featureGates: {{WorkloadWithJob: true}}}}}}
+        manifests:
+        {job("three", {"completions": 3, "parallelism": 3, **indexed}, run_s=600)}
+        {job("six", {"completions": 6, "parallelism": 6, **indexed}, run_s=600)}
+        {job("one", {"completions": 1, "parallelism": 1, **indexed}, run_s=5)}
+        {job("more", {"completions": 4, "parallelism": 2, **indexed}, run_s=5)}
+        events:
+          - {{at: 20s, patch: {{kind: Job, name: three, merge: {{spec: {{parallelism: 2, completions: 2}}}}}}}}
+          - {{at: 20s, patch: {{kind: Job, name: more, merge: {{spec: {{parallelism: 1}}}}}}}}
+    """)  # fmt: skip
+    made = groups(found)
+    assert sorted(group.spec.schedulingPolicy.gang.minCount for group in made.values()) == [3, 6]
+    by_job = {group.metadata.ownerReferences[0].name: name for name, group in made.items()}
+    nodes: dict[str, list[str]] = {"three": [], "six": []}
+    for pod in found.pods.values():
+        owner = pod.metadata.ownerReferences[0].name
+        assert pod.spec.schedulingGroup.podGroupName == by_job.get(owner, "")
+        if owner in nodes:
+            nodes[owner].append(pod.spec.nodeName)
+    assert len(nodes["three"]) == 3
+    assert all(nodes["three"])
+    assert nodes["six"] == [""] * 6
+    # JobValidation: only the parallelism of a gang stays.
+    assert [last(found, name).spec.parallelism for name in ("three", "more")] == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("job_name", "uid", "workload", "group"),
+    [
+        ("three", "91551b02-37be-4200-a403-14171968087d", "three-989767c8c", "three-989767c8c-three-pgt-0-85d9d47bc9"),
+        ("six", "a8534184-c1ab-4e74-8d02-6f7435d8529b", "six-55f74b877c", "six-55f74b877c-six-pgt-0-6c8c756f45"),
+    ],
+)
+def test_gangs_of_jobs_have_the_names_that_the_real_controller_made(
+    job_name: str, uid: str, workload: str, group: str
+) -> None:
+    """By a kube-controller-manager v1.36.3 with WorkloadWithJob."""
+    assert gangs.workload_name(job_name, uid) == workload
+    assert gangs.group_name(workload, f"{job_name}-pgt-0") == group
+
+
+@pytest.mark.parametrize(("lengths", "left"), [((250, 3), (239, 3)), ((2, 250), (2, 239)), ((200, 200), (121, 120))])
+def test_names_that_are_too_long_share_the_room(lengths: tuple[int, int], left: tuple[int, int]) -> None:
+    """As ``TestComputePodGroupName`` asks."""
+    name = gangs.group_name("w" * lengths[0], "t" * lengths[1])
+    workload, template, suffix = name.split("-")
+    assert (len(workload), len(template)) == left
+    assert len(name) == 253
+    assert len(suffix) > 8

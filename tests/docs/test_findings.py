@@ -17,9 +17,7 @@ from kemu.lab.sweep.experiments import loader
 from kemu.lab.sweep.results import files
 
 ROOT = Path(__file__).resolve().parents[2]
-EXPERIMENTS = [
-    path for path in sorted((ROOT / "experiments").glob("*.yaml")) if "quotes" in documents.read(path)[0].data["spec"]
-]
+EXPERIMENTS = [path for path in sorted((ROOT / "experiments").glob("*.yaml")) if "\n  quotes:" in path.read_text()]
 SOURCES = ROOT.parent / "shared" / "seeds"
 SCALE = sorted((ROOT / "experiments" / "scale").glob("*.yaml"))
 TINY = """\

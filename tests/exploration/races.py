@@ -83,6 +83,11 @@ RACES: Mapping[str, Race] = {
         "two schedulers give away more memory of a shared GPU than it has", "one-of-them-runs", ONE_SCHEDULER,
         "one scheduler for both", ("only afterwards",),
     ),
+    "devices/withdrawn-device": Race(
+        "a pod gets a device that its driver has withdrawn before, as the scheduler saw the pod before the slice",
+        "gets-what-is-there", {"informers.streams": "shared"}, "one watch stream for all kinds",
+        ("links was changed reached the scheduler only after",),
+    ),
     "groups/gang-and-crash": Race(
         "an API server crashes between the bindings of a gang, and another pod gets the room of the second member",
         "gangs-are-whole", {"priorityClasses.important.value": 0},

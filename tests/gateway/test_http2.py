@@ -279,6 +279,14 @@ async def test_many_requests_at_the_same_time() -> None:
             assert await client.answer(stream) == (200, b"0")
 
 
+async def test_streams_that_are_closed_are_forgotten() -> None:
+    async with serving(App()) as server, Client.to(server) as client:
+        for _ in range(3 * connections._SWEPT):
+            assert await client.answer(client.ask("/")) == (200, b"0")
+        (connection,) = server._server.server_state.connections
+        assert len(connection._h2.streams) <= connections._SWEPT
+
+
 async def test_an_answer_waits_for_room_and_others_do_not() -> None:
     app = App()
     async with serving(app, QUICK._replace(unread_s=10)) as server, Client.to(server, acknowledges=False) as client:
@@ -423,7 +431,7 @@ async def test_more_requests_than_may_be_under_way() -> None:
     app = App()
     async with serving(app) as server, Client.to(server, begin=False) as client:
         client.write(PREFACE + frame(SETTINGS, 0, 0))
-        client.write(b"".join(frame(HEADERS, 5, stream, block()) for stream in range(1, 301, 2)))
+        client.write(b"".join(frame(HEADERS, 5, stream, block()) for stream in range(1, 3 * connections.STREAMS, 2)))
         assert await _code(client) == ErrorCodes.PROTOCOL_ERROR
     assert app.most <= connections.STREAMS
 

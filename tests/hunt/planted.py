@@ -6,6 +6,9 @@ python -m tests.hunt.planted --careful --times 10  ten times as many plans as it
 python -m tests.hunt.planted forgetful relist    some of them
 python -m tests.hunt.planted --known             one plan each, which is known to show it
 python -m tests.hunt.planted --results FILE      adds a line of JSON for each search
+python -m tests.hunt.planted --results FILE --resume  passes over those that went as they should
+
+Exit codes: 0 as it should be, 1 not, 77 nothing wrong, but some programs could not be built.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ from kemu.lab.hunt.projects import Step
 from kemu.lab.hunt.searches import Hunt
 
 BUILD_S = 900.0
+NOT_ALL = 77
+"""The exit code that a night takes for skipped."""
 RESULTS = Path(__file__).with_name("planted.jsonl")
 """What the table of docs/hunting.md was made from."""
 _LANGUAGES = {"python": "Python", "kopf": "Python, kopf", "go": "Go, controller-runtime", "java": "Java, fabric8"}
@@ -112,9 +117,9 @@ class Result:
     """Of kemu and of the controllers, with the reference."""
 
 
-def search(bug: Bug, *, careful: bool, times: int = 0, limit_s: float = math.inf) -> Result:
-    """Until the first finding; with ``careful`` all plans, or ``times`` as many as found the bug, from the beginning
-    again where these are more. No plan begins after so much real time. Raises KemuError."""
+def search(bug: Bug, *, careful: bool, times: int = 0, limit_s: float = math.inf, results: Path = RESULTS) -> Result:
+    """Until the first finding; with ``careful`` all plans, or ``times`` as many as found the bug, says ``results``,
+    from the beginning again where these are more. No plan begins after so much real time. Raises KemuError."""
     begun, until = _cpu_s(), time.monotonic() + limit_s
     with _hunting(bug, careful) as (hunt, steps):
         reference = hunt.reference()
@@ -122,9 +127,9 @@ def search(bug: Bug, *, careful: bool, times: int = 0, limit_s: float = math.inf
         result = Result(bug.name, careful, len(plans))
         count = len(plans)
         if careful and times:
-            found = last_results().get((bug.name, False))
+            found = last_results(results).get((bug.name, False)) or last_results().get((bug.name, False))
             if found is None:
-                raise KemuError(f"{RESULTS} does not say in how many plans {bug.name} was found")
+                raise KemuError(f"{results} does not say in how many plans {bug.name} was found")
             count = times * found.done
         for plan in itertools.islice(itertools.cycle(plans), count):
             if time.monotonic() > until:
@@ -231,7 +236,7 @@ def _cpu_s() -> float:
 def last_results(results: Path = RESULTS) -> dict[tuple[str, bool], Result]:
     """By bug, and whether it is mended: of each search the last one."""
     last: dict[tuple[str, bool], Result] = {}
-    for line in results.read_text().splitlines():
+    for line in results.read_text().splitlines() if results.exists() else ():
         result = Result(**json.loads(line))
         last[result.bug, result.careful] = result
     return last
@@ -267,38 +272,50 @@ def main() -> int:
         "--table", action="store_true", help="print the table of docs/hunting.md from tests/hunt/planted.jsonl"
     )
     parser.add_argument("--results", type=Path, help="a file to which each result is appended, a line of JSON each")
+    parser.add_argument("--resume", action="store_true", help="with --results: pass over what went as it should")
     options = parser.parse_args()
     if options.table:
         print(table())
         return 0
-    failed = False
-    for name in options.bugs or BUGS:
+    right, skipped = 0, []
+    results: Path = options.results or RESULTS
+    done = last_results(results) if options.resume and options.results else {}
+    names = options.bugs or list(BUGS)
+    for name in names:
+        before = done.get((name, options.careful))
+        if before is not None and bool(before.found) != options.careful:
+            right += 1
+            continue
         try:
             if options.known:
                 told = known(BUGS[name], careful=options.careful)
-                failed |= bool(told) == options.careful
+                right += bool(told) != options.careful
                 print(f"{name}{', mended' if options.careful else ''}: {'; '.join(told) or 'nothing'}", flush=True)
                 continue
-            result = search(BUGS[name], careful=options.careful, times=options.times, limit_s=options.limit)
+            result = search(
+                BUGS[name], careful=options.careful, times=options.times, limit_s=options.limit, results=results
+            )
         except Missing as why:
             print(f"{name}: skipped: {why}", flush=True)
+            skipped.append(name)
             continue
         except KemuError as error:
             print(f"{name}: {error}", file=sys.stderr)
-            failed = True
             continue
-        failed |= bool(result.found) == options.careful
+        right += bool(result.found) != options.careful
         which = f"{name}, mended" if options.careful else name
         print(f"{which}: {len(result.found)} found in {result.done} plans of {result.plans}, {result.cpu_s:g} CPU s")
-        for told in result.found:
-            print(f"  {told}")
-        for told in result.once:
-            print(f"  once: {told}")
+        for one in result.found:
+            print(f"  {one}")
+        for one in result.once:
+            print(f"  once: {one}")
         sys.stdout.flush()
         if options.results:
             with options.results.open("a") as file:
                 file.write(json.dumps(asdict(result)) + "\n")
-    return 1 if failed else 0
+    lacking = f"; not built: {', '.join(skipped)}" if skipped else ""
+    print(f"{right} of {len(names)} as it should be{lacking}")
+    return 1 if right + len(skipped) < len(names) else NOT_ALL if skipped else 0
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,10 @@ from kemu.lab.hunt.courses import manifest
 from kemu.lab.hunt.coverage import why_not
 from kemu.lab.hunt.judging import oracles
 from kemu.lab.hunt.judging.oracles import Reference
+from kemu.lab.hunt.running import trials
 from kemu.lab.hunt.searches import Hunt
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.lab.up import clusters
 from tests.hunt import onlooker
 
 ROOT = Path(__file__).parents[2]
@@ -246,3 +250,45 @@ def test_a_second_replica_that_cannot_start(tmp_path: Path) -> None:
     assert "keepers-2 did not stand by: " in why_not(plan, outcome)
     assert not outcome.crashes
     assert not outcome.stuck
+
+
+@pytest.mark.slow
+def test_a_job_that_a_step_deletes_takes_its_pods_with_it(hunts: Hunts) -> None:
+    containers = [{"name": "main", "image": "busybox", "command": ["sleep", "600"]}]
+    pod = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": containers}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": {"spec": pod}}}
+    subject = {"kind": "Job", "name": "j"}
+    steps: list[dict[str, Any]] = [
+        {"apply": job},
+        {"until": "job/j .status.active=1"},
+        {"delete": subject},
+        {"wait": "10s"},
+    ]
+    hunt, reference, done = hunts.of("", [{"apply": BOX}, *steps])
+    assert not reference.problems
+    deleted = hunt.trial(done, ()).deleted()
+    assert (deleted["Job"], deleted["Pod"]) == (1, 1), "kubectl says Background, and so do steps"
+
+
+@pytest.mark.slow
+def test_the_cluster_is_read_once_for_all_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "more.yaml").write_text(yaml.safe_dump({**BOX, "metadata": {"name": "b"}}))
+    file = hunt_file(tmp_path, "", [{"apply": BOX}, {"wait": "1s"}])
+    document = yaml.safe_load(file.read_text())
+    document["spec"]["cluster"]["manifests"] = ["more.yaml"]
+    file.write_text(yaml.safe_dump(document))
+    project = projects.load(file)
+    read: list[int] = []
+
+    def of_nodes(*given: Any) -> Scenario:
+        read.append(1)
+        return clusters.of_nodes(*given)
+
+    monkeypatch.setattr(trials, "clusters", SimpleNamespace(**{**vars(clusters), "of_nodes": of_nodes}))
+    hunt = Hunt(project, tmp_path / "out")
+    for _ in range(2):
+        assert "/b" in str(list(hunt.trial(project.steps, ()).objects()))
+    assert len(read) == 1
+    (tmp_path / "more.yaml").write_text(yaml.safe_dump({**BOX, "metadata": {"name": "c"}}))
+    assert "/c" in str(list(hunt.trial(project.steps, ()).objects()))
+    assert len(read) == 2, "a file that has changed is read anew"

@@ -3,6 +3,8 @@ virtual time. All bugs are searched at night: ``python -m tests.hunt.planted``."
 
 from __future__ import annotations
 
+import runpy
+
 import pytest
 
 from tests.hunt import planted, readings
@@ -34,3 +36,10 @@ def test_every_finding_was_read() -> None:
 
 def test_the_table_is_that_of_the_results() -> None:
     assert planted.table() in (planted.ROOT / "docs/hunting.md").read_text()
+
+
+def test_the_page_of_sieve_is_that_of_the_results() -> None:
+    assert (
+        runpy.run_path(str(planted.ROOT / "scripts/sieve"))["page"]()
+        == (planted.ROOT / "docs/hunting-sieve.md").read_text()
+    )

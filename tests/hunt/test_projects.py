@@ -64,6 +64,9 @@ def test_steps(tmp_path: Path) -> None:
         (ONE + "  steps: [{apply: {kind: Pod}}]\n", "an object has to have apiVersion, kind and metadata.name"),
         (ONE + "  steps: [{until: {object: {kind: Pod, name: a}, field: x}}]\n", "field and equals, or exists"),
         (ONE + "  cluster: {manifests: [crds/]}\n  steps: [{wait: 1s}]\n", "there is no crds/ beside this file"),
+        (ONE.replace("[run,", "[bin/run,") + "  steps: [{wait: 1s}]\n", "h.yaml:5:37: spec.controllers[0].command[0]"),
+        (ONE.replace("[run,", "[bin/run,") + "  steps: [{wait: 1s}]\n", "there is no bin/run beside this file"),
+        (ONE.replace("[run,", "['{operators}/x/operator',") + "  steps: [{wait: 1s}]\n", "scripts/operators builds"),
         (
             ONE.replace("[run, '{kubeconfig}']", "[run], ready: {log: '('}") + "  steps: [{wait: 1s}]\n",
             "is no regular expression",

@@ -155,6 +155,31 @@ def test_pods_of_a_dump_without_claims_can_be_drained_and_come_back(
     assert [pod.node not in ("", node) for pod in moved] == [True]
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_a_dump_without_claims_and_classes_can_scale_its_stateful_sets(
+    objects: list[dict[str, Any]], tmp_path: Path, *, named: bool
+) -> None:
+    """A made claim keeps the volume mode of its template; a new one gets a volume of a made class."""
+    placed = json.loads(json.dumps(of_kind(objects, "Node", "StatefulSet", "ControllerRevision", "Namespace")))
+    (primary,) = (each for each in of_kind(placed, "StatefulSet") if each["metadata"]["name"] == "postgres-primary")
+    spec = primary["spec"]["volumeClaimTemplates"][0]["spec"]
+    spec["volumeMode"] = "Block"
+    if not named:
+        spec.pop("storageClassName", None)
+    replicas = primary["spec"]["replicas"]
+    wanted = [each for each in of_kind(objects, "Pod") if "postgres-primary" in each["metadata"]["name"]]
+    assert main(["import", str(write(tmp_path, "d.json", [*placed, *wanted])), "--out", str(tmp_path / "out")]) == 0
+    made = manifests(tmp_path / "out")
+    claims = [each for each in made if each["metadata"]["name"].startswith("data-postgres-primary")]
+    assert [each["spec"]["volumeMode"] for each in claims] == ["Block"]
+    scale = {"kind": "StatefulSet", "namespace": "databases", "name": "postgres-primary"}
+    scaled = {"at": "1m", "patch": {**scale, "merge": {"spec": {"replicas": replicas + 1}}}}
+    loaded = loader.load(tmp_path / "out" / "scenario.yaml", overrides={"duration": "3m", "events": [scaled]})
+    (result,) = runner.run_all(loaded, runner.Options(out=tmp_path / "run"))[1]
+    (added,) = (pod for pod in result.history.pods.values() if pod.key == f"databases/postgres-primary-{replicas}")
+    assert added.node
+
+
 def test_one_field_that_is_no_default_leaves_the_others_out() -> None:
     """``kubectl set image`` keeps the pull policy of the image before: for a tag it is another than the default."""
     spec = {

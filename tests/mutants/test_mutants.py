@@ -8,6 +8,8 @@ import pytest
 
 from tests.mutants import all_parts, planting, search
 
+pytestmark = pytest.mark.slow
+
 KILLS = json.loads(search.KILLS.read_text())
 
 

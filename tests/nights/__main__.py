@@ -6,6 +6,7 @@ Exit 0 if no step failed, else 1. A step that fails does not keep the others fro
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime as dt
 import os
 import platform
@@ -151,7 +152,8 @@ def _carry_out(step: Step, seed: int, folder: Path) -> Ended:
 
 
 def _play(script: str, environment: dict[str, str], log: Path) -> int:
-    """The exit code. What it prints goes to the terminal and into the log."""
+    """The exit code. What it prints goes to the terminal and into the log. Whatever ends the night ends the step, too,
+    with all that it has started."""
     with (
         log.open("wb") as file,
         subprocess.Popen(
@@ -171,9 +173,20 @@ def _play(script: str, environment: dict[str, str], log: Path) -> int:
                 sys.stdout.write(line.decode(errors="replace"))
                 sys.stdout.flush()
         except BaseException:
-            os.killpg(child.pid, signal.SIGTERM)
+            _end(child)
             raise
     return child.returncode
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Its group has some seconds to clear up, whether or not the shell in it has ended by then."""
+    with contextlib.suppress(ProcessLookupError):  # nobody is left
+        os.killpg(child.pid, signal.SIGTERM)
+        for _ in range(10 * steps.GRACE_S):
+            child.poll()
+            os.killpg(child.pid, 0)
+            time.sleep(0.1)
+        os.killpg(child.pid, signal.SIGKILL)
 
 
 def _commit() -> str:
@@ -188,4 +201,7 @@ def _git(*arguments: str) -> str:
 
 
 if __name__ == "__main__":
+    # Steps have sessions of their own: what ends this process does not reach them by itself.
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, lambda number, _: sys.exit(128 + number))
     sys.exit(main())

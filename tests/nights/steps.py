@@ -14,6 +14,8 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 FILE = Path(__file__).with_name("steps.yaml")
+GRACE_S = 10
+"""For a step to end by itself when its night is ended."""
 KEYS = {"name", "title", "needs", "parts", "figure", "run"}
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,6 +67,30 @@ def test_a_night_goes_on_with_its_seed_and_without_what_has_ended(night: Path, m
     assert len(outcomes(night)) == 6
     assert call(monkeypatch, "--night", str(night), "bad") == 1, "a step that is named runs again"
     assert call(monkeypatch, "--night", str(night)) == 0, "nothing is left"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_ends_a_night_ends_all_that_its_step_has_started(night: Path, number: int) -> None:
+    """A process that the step's shell waits for, and one that it does not wait for and that ignores SIGTERM."""
+    steps.FILE.write_text(
+        "- {name: long, title: long, run: \"trap '' TERM; sleep 600 & trap - TERM; echo $!; sleep 600\"}"
+    )
+    code = f"""
+import runpy, sys
+from pathlib import Path
+from tests.nights import steps
+steps.FILE, steps.GRACE_S = Path({str(steps.FILE)!r}), 1
+sys.argv = ["nightly", "--night", {str(night)!r}]
+runpy.run_module("tests.nights", run_name="__main__")
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=steps.ROOT) as process:
+        assert process.stdout is not None
+        stubborn = next(int(line) for line in process.stdout if line.strip().isdigit())
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    left = Path(f"/proc/{stubborn}/stat")
+    assert not left.exists() or left.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_unknown_steps_are_named(

@@ -88,6 +88,22 @@ def test_what_short_lists_left_behind_is_forgotten(objects: SharedObjects) -> No
     assert len(objects._listed[core_v1_pb2.Pod]) <= PLACES + 2
 
 
+def test_who_holds_an_object_of_a_large_list_holds_packed_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_objects, "LARGE", 50)
+    objects = SharedObjects()
+    wires_of = [wire_of(f"pod-{number}", number) for number in range(1, 51)]
+    held = [objects.hold(pod) for pod in objects.parse_list(core_v1_pb2.Pod, wires_of)]
+    sizes = sum(map(len, wires_of))
+    for revision in range(1, PLACES + 2):  # so much news has come
+        objects.parse(core_v1_pb2.Pod, 100 + revision, wire_of("news", 100 + revision))
+    packed = {past for one in held if isinstance(past := one._value, shared_objects.Past)}
+    assert len(packed) == 4, "of sixteen each"
+    assert sum(len(past._packed) for past in packed) < sizes
+    assert [one.get().SerializeToString(deterministic=True) for one in held] == [
+        core_v1_pb2.Pod.FromString(wire).SerializeToString(deterministic=True) for wire in wires_of
+    ]
+
+
 def test_a_changed_object_of_a_list_is_noticed(objects: SharedObjects) -> None:
     (pod,) = objects.parse_list(core_v1_pb2.Pod, [wire_of("a", 7)])
     pod.spec.nodeName = "n1"

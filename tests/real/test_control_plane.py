@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 
 import kemu
 from kemu.emulated.real import executables
+from kemu.emulated.real.control_planes import ControlPlane, Settings
 from kemu.errors import KemuError
 from kemu.lab.scenario import forms
 from kemu.lab.scenario.playing import control_planes
+from kemu.runtime.env import ActorSpec
 from tests.realkube import binaries
 
 NODES = [{"namePrefix": "node-", "count": 3, "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}}]
@@ -136,3 +139,34 @@ def _processes_of(folder: Path) -> list[str]:
 
 def test_versions_are_those_that_kemu_emulates() -> None:
     assert executables.VERSIONS["kube-apiserver"] == executables.VERSIONS["kube-scheduler"] == "v1.36.3"
+
+
+GROUPS = {"GenericWorkload": True, "GangScheduling": True}
+
+
+def options(programs: ControlPlane, actor: str, **config: Any) -> list[str]:
+    program = asyncio.run(programs.program(ActorSpec(actor, "", {"apiserver": "apiserver/0", **config})))
+    assert program is not None
+    return [option for option in program.options if "feature-gates" in option or "runtime-config" in option]
+
+
+def test_gates_of_groups_reach_schedulers_api_servers_and_the_controller_of_jobs(tmp_path: Path) -> None:
+    binaries.require("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
+    server, scheduler, job = names = ["apiserver/0", "scheduler/s/0", "controller/job"]
+
+    def plane(**spec: Any) -> ControlPlane:
+        scenario = forms.load({"nodes": NODES, "schedulers": [{"name": "s"}], **spec}, {}, name="real")
+        gates = control_planes.gates(scenario)
+        return ControlPlane(Settings(tmp_path, names, scenario.store, scenario.api_servers, gates=gates))
+
+    made = plane(schedulers=[{"name": "s", "config": {"featureGates": GROUPS}}])
+    both = "--feature-gates=GenericWorkload=true,GangScheduling=true"
+    served = "--runtime-config=scheduling.k8s.io/v1alpha2=true"
+    assert options(made, server) == [both, served]
+    assert options(made, scheduler, name="s", config={"featureGates": GROUPS}) == [both]
+    assert "featureGates" not in json.loads((tmp_path / "scheduler-s-0.json").read_text())
+    alone = plane(controllers={"job": {"featureGates": {"WorkloadWithJob": True}}})
+    assert options(alone, server) == ["--feature-gates=GenericWorkload=true", served]
+    gate = {"feature_gates": {"workload_with_job": True}}
+    assert options(alone, job, settings=gate) == ["--feature-gates=WorkloadWithJob=true,GenericWorkload=true"]
+    assert options(plane(), server) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -128,6 +129,22 @@ def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
 
 def test_fresh_processes_agree_under_different_hash_seeds() -> None:
     assert in_fresh_process("1") == in_fresh_process("2") == random_traffic(5)
+
+
+def test_a_scenario_repeats_in_fresh_processes_under_other_hash_seeds(tmp_path: Path) -> None:
+    """One that crashes the store. CI compares every scenario (``scripts/check-determinism``)."""
+    digests = set()
+    for hash_seed in ("1", "4242"):
+        arguments = ["run", "chaos/store-crash", "--runtime", "sim", "--json", "--out", str(tmp_path / hash_seed)]
+        done = subprocess.run(
+            [sys.executable, "-m", "kemu.doors.cli.main", *arguments],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        digests.add(json.loads(done.stdout)["digest"])
+    assert len(digests) == 1
 
 
 if __name__ == "__main__":

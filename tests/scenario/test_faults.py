@@ -39,7 +39,7 @@ lostSectors: {actor: store, sectors: 8}
 lostRenames: {actor: kubelet/*}
 restore: {actor: store, age: 20s}
 staleReads: {apiServer: apiserver/1, by: 20s}
-cutWatches: {of: scheduler/*, compacted: true}
+cutWatches: {of: scheduler/*, resource: [nodes, resourceslices], compacted: true}
 slowApi: {apiServer: apiserver/*, by: {exponential: {mean: 2s}}, all: true}
 reset: {between: [kubelet/*, apiserver/*], share: 50%}
 halfOpen: {between: [kubelet/*, apiserver/*]}

@@ -16,7 +16,7 @@ from kemu.lab.scenario.playing import plans
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.lab.scenario.scenarios import Scenario, VictimCount
 from kemu.runtime.env import SECOND_NS
-from tests.scenario.texts import HEAD, NODES, load, pod
+from tests.scenario.texts import HEAD, NODES, load, pod, problems
 
 
 def amounts(resources: object) -> dict[str, str]:
@@ -299,6 +299,39 @@ def test_faults_of_machines_and_of_some() -> None:
 )  # fmt: skip
 def test_how_many_a_fault_takes(choice: VictimCount, matching: int, taken: int) -> None:
     assert choice.of(matching) == taken
+
+
+@pytest.mark.parametrize(
+    ("stated", "streams", "bugs"),
+    [
+        ("", "shared", ()),
+        ("informers: listWatch", "shared", ("k8s-59848",)),
+        ("informers: {streams: perKind}", "perKind", ()),
+        ("informers: {begin: listWatch, streams: perKind}", "perKind", ("k8s-59848",)),
+    ],
+)
+def test_how_informers_begin_and_watch(stated: str, streams: str, bugs: tuple[str, ...]) -> None:
+    scenario = load(stated)
+    assert (scenario.streams, scenario.bugs) == (streams, bugs)
+    told = {
+        spec.name: spec.config.get("streams") for spec in [*plans.schedulers(scenario), *plans.apiservers(scenario)]
+    }
+    expected = "perKind" if streams == "perKind" else None
+    assert told == {"scheduler/default-scheduler/0": expected, "apiserver/0": None}
+
+
+@pytest.mark.parametrize(
+    ("stated", "where", "what"),
+    [
+        ("informers: perKind", "", "must be watchList or listWatch"),
+        ("informers: {streams: each}", ".streams", "must be shared or perKind"),
+        ("informers: {stream: shared}", ".stream", "did you mean streams"),
+    ],
+)
+def test_mistakes_in_informers(stated: str, where: str, what: str) -> None:
+    (problem,) = problems(stated)
+    assert problem.path == f"spec.informers{where}"
+    assert what in f"{problem.message} ({problem.suggestion})"
 
 
 def test_overrides_are_as_if_written() -> None:

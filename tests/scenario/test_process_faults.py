@@ -26,9 +26,10 @@ from tests.scenario.texts import SCENARIOS, load, problems
         ("crash: {zone: zone-b}", ".zone", "no node is in a zone called zone-b (did you mean zone-a?)"),
         ("partition: {zone: zone-b}", ".zone", "no node is in a zone called zone-b (did you mean zone-a?)"),
         ("partition: {oneWay: true}", "", "one of between or zone"),
+        ("delay: {from: store, to: apiserver/0, by: 1s, resource: pods}", ".from", "it must be API servers"),
     ],
 )
-def test_mistakes_in_crashes_and_zones(chaos: str, where: str, what: str) -> None:
+def test_mistakes_in_who_is_struck(chaos: str, where: str, what: str) -> None:
     nodes = "  nodes: [{name: node-1, labels: {topology.kubernetes.io/zone: zone-a}}]\n"
     (problem,) = problems(f"chaos: [{{at: 1s, {chaos}}}]", nodes=nodes)
     assert problem.path == f"spec.chaos[0].{chaos.partition(':')[0]}{where}"

@@ -23,7 +23,7 @@ STRANGERS = {
     "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1": (
         f"it.yaml:1:7: is a CustomResourceDefinition, not a scenario ({NAME_IT})"
     ),
-    "kind: IPAddress\napiVersion: networking.k8s.io/v1": "it.yaml:1:7: is an IPAddress, not a scenario, and not simulated: there is no network between pods",
+    "kind: IPAddress\napiVersion: networking.k8s.io/v1": "it.yaml:1:7: is an IPAddress, not a scenario, and not simulated: its controller, service-cidr, does not run (in a scenario, name it and the other controllers in spec.controllers)",
     "kind: ConfigMap\napiVersion: v1": f"it.yaml:1:7: is a ConfigMap, not a scenario ({NAME_IT})",
     "kind: Pod\napiVersion: v1": f"it.yaml:1:7: is a Pod, not a scenario ({NAME_IT})",
     "kind: List\napiVersion: v1\nitems: [{kind: Pod}, {kind: Service}, {kind: Pod}]": f"it.yaml:1:7: is a List (2 Pods, 1 Service), not a scenario ({NAME_IT})",
@@ -62,7 +62,7 @@ def complaints(spec: str, head: str = HEAD) -> list[str]:
         ("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler}",
          "HorizontalPodAutoscaler is not simulated: its controller, horizontal-pod-autoscaler, does not run (name it and the other controllers in spec.controllers, or change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}, or leave all such objects out: spec.unsimulated: ignore)"),
         ("{apiVersion: networking.k8s.io/v1, kind: IPAddress}",
-         "IPAddress is not simulated: there is no network between pods (leave it out, or leave all such objects out: spec.unsimulated: ignore)"),
+         "IPAddress is not simulated: its controller, service-cidr, does not run (name it and the other controllers in spec.controllers, or leave all such objects out: spec.unsimulated: ignore)"),
         ("{apiVersion: example.com/v1, kind: Train, metadata: {name: a}}",
          "Train (example.com/v1) is a custom resource without a definition (add its definition, or leave all such objects out: spec.unsimulated: ignore)"),
         ("{apiVersion: v1, kind: Pood}", "unknown kind 'Pood' (did you mean \"Pod\"?)"),

@@ -70,6 +70,19 @@ def test_devices_vanish_and_come_back(tmp_path: Path) -> None:
     assert bound[0] > 22
 
 
+def test_a_device_that_has_vanished_is_not_prepared(tmp_path: Path) -> None:
+    """It was allocated before, and its driver could not prepare it in time."""
+    chaos = [
+        {"at": "1s", "for": "10s", "prepareFails": {"node": "n"}},
+        {"at": "7s", "for": "20s", "devicesVanish": {"node": "n"}},
+    ]
+    events = play(tmp_path, document(pod("a", "5s"), chaos=chaos))
+    failures = [data["why"].rpartition(": ")[2] for _, kind, data in events if kind == "devices.prepare_failed"]
+    assert failures[0].startswith("driver ")
+    assert set(failures[1:]) == {"gpu-0"}
+    assert next(time for time, kind, _ in events if kind == "devices.prepared") > 27
+
+
 def test_slices_come_late(tmp_path: Path) -> None:
     chaos = [{"at": "3s", "for": "60s", "lateSlices": {"node": "n", "by": "30s"}}]
     restart = {"at": "4s", "crash": {"actor": "kubelet/n"}}
@@ -222,3 +235,19 @@ def test_mistakes_in_listed_devices_are_told(tmp_path: Path, change: dict[str, A
     (tmp_path / "s.yaml").write_text(document(nodes=[{"name": "n", "devices": [{**listed("a"), **change}]}]))
     with pytest.raises(errors.ScenarioError, match=said):
         loader.load(tmp_path / "s.yaml")
+
+
+# Kinds on watch streams of their own ----------------------------------------------------------------------------------
+
+WITHDRAWN, WRONG = "devices/withdrawn-device", "gets-what-is-there"
+
+
+@pytest.mark.parametrize("runtime", ["sim", "wall"])
+@pytest.mark.parametrize("streams", ["shared", "perKind"])
+@pytest.mark.parametrize("late", ["resourceslices", "pod*"])
+def test_events_of_a_kind_are_late(runtime: str, streams: str, late: str) -> None:
+    """On one stream, too: the API server itself holds them back."""
+    fault = {"at": "3s", "delay": {"from": "apiserver/*", "to": "scheduler/*", "by": "2s", "resource": late}}
+    settings = {"chaos": [fault], "informers": {"streams": streams}}
+    run = kemu.run(WITHDRAWN, settings=settings, runtime=runtime, speed=10.0 if runtime == "wall" else None)
+    assert [finding.id for finding in run.failures] == ([WRONG] if late == "resourceslices" else [])

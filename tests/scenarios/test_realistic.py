@@ -13,6 +13,8 @@ from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 
+pytestmark = pytest.mark.slow
+
 LONG = (
     "chaos/thousand-nodes",
     "groups/large-gang",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
 
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.cache.updates import PodUpdate
+from kemu.emulated.scheduler.devices.trackers import Devices
 from kemu.emulated.scheduler.framework import events
 from kemu.emulated.scheduler.framework.events import Event
 from kemu.emulated.scheduler.framework.interfaces import NodeFilterPlugin, PreEnqueuePlugin
 from kemu.emulated.scheduler.framework.statuses import Status, unresolvable
 from kemu.emulated.scheduler.queue.queues import QueuedPod, SchedulingQueue
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from tests.scheduler import objects
 from tests.scheduler.clocks import HandClock
@@ -26,14 +28,15 @@ class World:
         registry = options.pop("registry", None)
         profile = options.pop("profile", None)
         started_s = options.pop("started_s", 0)
+        kind = options.pop("kind", SchedulingQueue)
         self.clock = HandClock()
         self.clock.advance_to(started_s)
         self.cluster = objects.cluster_of([objects.node("n1")])
+        if options.pop("devices", False):
+            self.cluster.devices = Devices(self.clock)
         self.profile = objects.decider(self.cluster, profile, registry=registry).profile
         self.left: list[tuple[str, str, float, str]] = []
-        self.queue = SchedulingQueue(
-            self.clock, {"default-scheduler": self.profile}, on_leave=self._on_leave, **options
-        )
+        self.queue = kind(self.clock, {"default-scheduler": self.profile}, on_leave=self._on_leave, **options)
         self.queue.start()
 
     def _on_leave(self, pod: QueuedPod, place: str, since_ns: int, cause: str) -> None:
@@ -535,3 +538,79 @@ def test_void_entries_do_not_pile_up() -> None:
         world.queue.remove(f"uid-p{number}")
     assert len(world.queue._active) < 100
     assert world.taken() == ["first"]
+
+
+class _LooksAtAll(SchedulingQueue):
+    """Asks the hints about every pod that waits, whatever the event."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        assert {*self._keyed} == {Event.RESOURCE_CLAIM_ADD, Event.RESOURCE_CLAIM_UPDATE}
+        self._keyed.clear()
+
+
+class _KnowsOldNames(SchedulingQueue):
+    """Does not hear of the claim that a template made for a pod that waits."""
+
+    def _note(self, pod: QueuedPod) -> None:
+        if not pod.keys:
+            super()._note(pod)
+            pod.keys = pod.keys or ("none",)
+            self._by_key.setdefault("none", {})[pod.info.uid] = pod
+
+
+def _history(kind: type[SchedulingQueue], seed: int) -> list[object]:
+    """Where pods were that wait for claims, while claims come, change and are freed and attempts fail."""
+    rng, world = random.Random(seed), World(kind=kind, devices=True)
+    devices, queue = world.cluster.devices, world.queue
+    assert devices is not None
+    devices.on_claim = lambda old, new: queue.move(
+        Event.RESOURCE_CLAIM_ADD if old is None else Event.RESOURCE_CLAIM_UPDATE, old, new
+    )
+    pods: dict[str, core_v1_pb2.Pod] = {}
+    version = 0
+    for step in range(150):
+        what, number = (
+            rng.choice(("pod", "generated", "claim", "claim", "claim", "attempt", "attempt")),
+            rng.randrange(6),
+        )
+        if what == "pod":
+            claims: list[dict[str, str]] = [{"name": "own", "resourceClaimTemplateName": "template"}]
+            if rng.random() < 0.7:
+                claims = [{"name": f"c{one}", "resourceClaimName": f"c{one}"} for one in rng.sample(range(6), 2)]
+            pods[f"p{step}"] = objects.pod(f"p{step}", resourceClaims=claims)
+            queue.add(world.cluster.pending(pods[f"p{step}"]))
+        elif what == "generated":
+            for name, old in pods.items():
+                if old.spec.resourceClaims[0].name == "own" and not old.status.resourceClaimStatuses:
+                    new = core_v1_pb2.Pod()
+                    new.CopyFrom(old)
+                    new.status.resourceClaimStatuses.add(name="own", resourceClaimName=f"c{number}")
+                    pods[name] = new
+                    queue.update(world.cluster.pending(new), events.pending_pod_events(PodUpdate(old, new)), old)
+                    break
+        elif what == "claim":
+            version += 1
+            claim = resource_v1_pb2.ResourceClaim()
+            claim.metadata.name, claim.metadata.namespace, claim.metadata.uid = (
+                f"c{number}",
+                "default",
+                f"uid-c{number}",
+            )
+            claim.metadata.resourceVersion = str(version)
+            for name in pods:
+                claim.metadata.ownerReferences.add(uid=f"uid-{name}", controller=True)
+            if rng.random() < 0.5:
+                claim.status.allocation.devices.results.add(driver="d", pool="n1", device=f"gpu-{version}")
+            devices.set_claim(claim)
+        elif (pod := queue.take()) is not None:
+            queue.failed(pod, rng.choice((("DynamicResources",), FIT, (*FIT, "DynamicResources"))))
+        world.clock.advance_to(step / 2)
+    return [*world.left, world.taken()]
+
+
+def test_an_event_of_a_claim_wakes_the_pods_that_a_look_at_all_of_them_would_wake() -> None:
+    histories = [_history(_LooksAtAll, seed) for seed in range(20)]
+    assert any(len(history) > 30 for history in histories)
+    assert [_history(SchedulingQueue, seed) for seed in range(20)] == histories
+    assert [_history(_KnowsOldNames, seed) for seed in range(20)] != histories

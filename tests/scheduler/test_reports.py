@@ -356,3 +356,42 @@ def test_what_happens_while_a_pod_waits_for_its_permit_counts_when_it_is_turned_
 
     assert tried(False) == 1
     assert tried(True) == 2
+
+
+# Statuses that the API server does not take at once ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("down_s", "up_s", "is_written"),
+    [
+        (4.5, 5.25, True),  # the fourth attempt, some 310 ms after the first, finds it
+        (4.5, 5.5, False),
+        (5.0015, 5.05, False),  # the connection breaks while the answer is on its way: the request is not sent again
+    ],
+)
+def test_a_status_is_written_again_while_connections_are_refused(
+    *, down_s: float, up_s: float, is_written: bool
+) -> None:
+    """The API server is away for a while, and the first write is due at 5 s."""
+    run = Run()
+    seen: list[tuple[str, str, str]] = []
+
+    async def main(run: Run) -> None:
+        await run.at(0.996)
+        await run.create(objects.pod("p", "20"))
+        await run.at(down_s)
+        await run.runtime.crash("apiserver/0")
+        await run.at(up_s)
+        await run.runtime.restart("apiserver/0")
+        await run.at(8)
+        seen.append(scheduled(await run.get("p")))
+
+    run.play(main, [objects.node("n1")], [{"timing": {"schedulingCycle": 4}}])
+    (attempt,) = run.told("sched.attempt", "p")
+    assert attempt["at"] == 5
+    lost = run.told("sched.status_lost", "p")
+    assert [one["reason"] for one in lost] == ([] if is_written else ["ServiceUnavailable"])
+    if down_s < 5:  # otherwise it may have been carried out
+        assert is_written == (seen[0][0] == "False")
+    if up_s == 5.5:
+        assert 0.310 < lost[0]["at"] - attempt["at"] < 0.36

@@ -13,7 +13,7 @@ from kemu.emulated.objects.conversion import convert, go_json
 from kemu.emulated.objects.managed_fields import schemas as go_schemas
 from kemu.emulated.objects.managed_fields import values
 from kemu.emulated.schemas import correlation, formats, paths, problems, structural, versions
-from kemu.emulated.schemas.definitions import checks
+from kemu.emulated.schemas.definitions import checks, internals
 from kemu.emulated.schemas.versions import CustomSchema
 from kemu.errors import Cause
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
@@ -46,6 +46,20 @@ def test_a_schema_that_is_too_deep_is_refused_by_name() -> None:
     (cause,) = found
     assert cause.field == "spec.validation.openAPIV3Schema"
     assert "45 levels" in cause.message
+
+
+def test_what_a_schema_says_is_known_without_its_text() -> None:
+    texts = dict(internals._FIELDS)
+    parts: list[dict[str, Any]] = [
+        {}, {"items": {}}, {"items": [{}]}, {"properties": {}}, {"properties": {"a": {}}}, {"not": {}},
+        {"additionalProperties": False}, {"additionalProperties": True}, {"additionalProperties": {"type": "string"}},
+        {"allOf": []}, {"allOf": [{}]}, {"anyOf": [{}]}, {"oneOf": [{}]}, {"x-kubernetes-validations": []},
+        {"x-kubernetes-validations": [{"rule": "true"}]},
+    ]  # fmt: skip
+    for part in parts:
+        node = structural.parse(part)
+        for name, is_set in internals._HOLDING.items():
+            assert bool(is_set(node)) == (texts[name](node) != "null"), (part, name)
 
 
 def test_an_object_that_is_too_deep_is_refused_before_it_is_followed() -> None:

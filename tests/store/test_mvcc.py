@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -9,10 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from kemu.emulated.store import mvcc
 from kemu.emulated.store.mvcc import Entry, KeySpace
 from kemu.errors import Compacted, FutureRevision
 
 FOREVER = b"\0"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _is_packed_soon() -> Iterator[None]:
+    """Former versions, which a reader must not notice."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mvcc, "RECENT", 3)
+        patch.setattr(mvcc, "PACKED", 2)
+        yield
 
 
 class Seen(NamedTuple):
@@ -31,6 +42,22 @@ def put(space: KeySpace, key: bytes, value: bytes = b"") -> int:
     space.put(key, value)
     space.commit()
     return space.revision
+
+
+def test_former_versions_are_packed_and_stay_what_they_were() -> None:
+    space = KeySpace()
+    for number in range(20):
+        put(space, b"a", b"%d" % number)
+    packed = [entry for entry in space._past[b"a"] if hasattr(entry, "_past")]
+    assert len(packed) == 16, "all but the live one and the latest three"
+    assert [entry.value for entry in space._past[b"a"]] == [b"%d" % number for number in range(19)]
+    for _ in range(3):
+        space.revert(10)  # the tenth version lives again: it is packed, and will be written over again
+        assert (entry := space.get(b"a")) is not None
+        assert entry.value == b"8"
+        for number in range(9, 20):
+            put(space, b"a", b"%d" % number)
+    assert [entry.value for entry in space._past[b"a"]] == [b"%d" % number for number in range(19)]
 
 
 def test_revisions_and_versions() -> None:

@@ -37,7 +37,7 @@ class CountingDisk(MemoryDisk):
         self.appends += 1
         super().append(name, data)
 
-    def write(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes, *, durably: bool = True) -> None:
         if self.full:
             raise OSError(28, "No space left on device")
         super().write(name, data)

@@ -281,6 +281,7 @@ def test_wrong_flags_are_told(tmp_path: Path) -> None:
 def test_flags_decide_about_admission_and_authorization(capsys: pytest.CaptureFixture[str]) -> None:
     usual = servers.made_of(flags.parse([])).api_servers
     assert usual.service_ranges == ["10.0.0.0/24"]
+    assert servers.made_of(flags.parse([])).store.fsync == "none", "as envtest starts etcd"
     two = servers.made_of(flags.parse(["--service-cluster-ip-range=10.1.2.3/16,fd00::/112"])).api_servers
     assert two.service_ranges == ["10.1.0.0/16", "fd00::/112"]
     with pytest.raises(KemuError, match="--service-cluster-ip-range: 'x' does not appear"):

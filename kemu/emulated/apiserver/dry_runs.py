@@ -6,18 +6,24 @@ preconditions are those of a real request. Admission plugins that write somethin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 
 ACTIVE: ContextVar[bool] = ContextVar("dry_run", default=False)
 """Whether the request that is being carried out is one."""
 
 
-@contextmanager
-def pretending(is_dry: bool) -> Iterator[None]:
-    was = ACTIVE.set(is_dry)
-    try:
-        yield
-    finally:
-        ACTIVE.reset(was)
+class Pretending:
+    """For the requests within: whether they are dry."""
+
+    __slots__ = ("_is_dry", "_was")
+
+    _was: Token[bool]
+
+    def __init__(self, is_dry: bool) -> None:
+        self._is_dry = is_dry
+
+    def __enter__(self) -> None:
+        self._was = ACTIVE.set(self._is_dry)
+
+    def __exit__(self, *_: object) -> None:
+        ACTIVE.reset(self._was)

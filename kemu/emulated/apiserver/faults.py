@@ -5,13 +5,14 @@ What they are is in :mod:`kemu.runtime.faults.kinds`; chaos begins and ends them
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Sequence
 
 from kemu import errors
 from kemu.emulated.apiserver.service import Service
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
-from kemu.emulated.apiserver.watch.fanout import Stream
+from kemu.emulated.apiserver.watch.fanout import Fanout, Stream, Watcher
 from kemu.emulated.apiserver.watch.feed import Feed
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS, Env
@@ -25,18 +26,22 @@ and even a client that has seen everything is behind it."""
 class Faults:
     """Faults of one API server."""
 
-    def __init__(self, env: Env, service: Service, storage: Storage, cache: WatchCache, feed: Feed) -> None:
+    def __init__(
+        self, env: Env, service: Service, storage: Storage, cache: WatchCache, feed: Feed, fanout: Fanout
+    ) -> None:
         self._env = env
         self._service = service
         self._storage = storage
         self._cache = cache
         self._feed = feed
+        self._fanout = fanout
         self._own_lag_ns = feed.lag_ns
         self._stale: dict[str, tuple[int, Assignment]] = {}
         """Lag in ns and fault, of the stale reads in force."""
         feed.on_held = self._hit_stale
         env.on_fault("staleReads", self._stale_reads)
         env.on_fault("cutWatches", self._cut_watches)
+        env.on_fault("delay", self._delay)
         env.on_fault("slowApi", self._slow_api)
 
     # --- staleReads ---------------------------------------------------------------------------------------------------
@@ -84,10 +89,31 @@ class Faults:
         self._cut(fault, streams)
 
     def _cut(self, fault: Assignment, streams: Sequence[Stream]) -> None:
+        resources = fault.parameters.get("resource")
         for stream in streams:
-            if stream in self._service.streams:
+            if stream not in self._service.streams:
+                continue
+            if resources is None:
                 fault.hit(stream.by)
                 self._service.cut(stream)
+            elif found := [one for one in stream.watchers.values() if _is_of(one, resources)]:
+                fault.hit(stream.by)
+                for watcher in found:
+                    self._fanout.end_silently(watcher)
+
+    # --- delay, of kinds ----------------------------------------------------------------------------------------------
+
+    def _delay(self, fault: Assignment) -> End:
+        time = distributions.parse(fault.parameters["by"])
+        clients, resources = fault.parameters["to"], fault.parameters["resource"]
+
+        def delay_ns(watcher: Watcher) -> int:
+            if watcher.stream.by not in clients or not _is_of(watcher, resources):
+                return 0
+            fault.hit(watcher.stream.by)
+            return round(max(0.0, time.draw(fault.random)) * SECOND_NS)
+
+        return self._fanout.delay(delay_ns)
 
     # --- slowApi ------------------------------------------------------------------------------------------------------
 
@@ -101,3 +127,9 @@ class Faults:
 
         delays.append(delay)
         return lambda: delays.remove(delay)
+
+
+def _is_of(watcher: Watcher, patterns: Sequence[str]) -> bool:
+    """Whether it watches one of these kinds."""
+    plural = watcher.selection.resource.plural
+    return any(fnmatch.fnmatchcase(plural, pattern) for pattern in patterns)

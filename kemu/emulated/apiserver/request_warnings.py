@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 
 from kemu.errors import ApiError
 
@@ -24,14 +22,20 @@ def are_heard() -> bool:
     return _TOLD.get() is not None
 
 
-@contextmanager
-def gathering(into: list[str]) -> Iterator[None]:
+class Gathering:
     """``into`` gets them; a refusal carries them, too."""
-    was = _TOLD.set(into)
-    try:
-        yield
-    except ApiError as error:
-        error.warnings = [*into]
-        raise
-    finally:
-        _TOLD.reset(was)
+
+    __slots__ = ("_into", "_was")
+
+    _was: Token[list[str] | None]
+
+    def __init__(self, into: list[str]) -> None:
+        self._into = into
+
+    def __enter__(self) -> None:
+        self._was = _TOLD.set(self._into)
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if isinstance(error, ApiError):
+            error.warnings = [*self._into]
+        _TOLD.reset(self._was)

@@ -151,7 +151,7 @@ class ApiServer:
             time = distributions.parse(settings["service_time"])
             if time.constant != 0:
                 env.spawn(self._take_time(time), "service time")
-        Faults(env, self._service, self.storage, self.cache, self.feed)
+        Faults(env, self._service, self.storage, self.cache, self.feed, self.fanout)
         env.serve(api_pb2_grpc.add_ApiServicer_to_server, self._service)
 
     def _collect(self, source: Collection, row: Served) -> ConvertedCollection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from functools import partial
+from types import MethodType
 from typing import Any, cast
 
 import grpc
@@ -75,13 +75,15 @@ class Replies:
     """What is on its way back on one Session: the replies of one tick of the event loop go in one message."""
 
     __slots__ = (
-        "_bytes", "_clock", "_current", "_drained", "_full", "_reader", "_taken", "_unread", "client", "in_flight",
-        "wake",
+        "_bytes", "_clock", "_current", "_drained", "_full", "_reader", "_taken", "_unread", "by", "client",
+        "in_flight", "wake",
     )  # fmt: skip
 
-    def __init__(self, clock: Clock, client: Client) -> None:
+    def __init__(self, clock: Clock, client: Client, by: str) -> None:
         self._clock = clock
         self.client = client
+        self.by = by
+        """The actor whose Session it is."""
         self._unread = 0
         """Bytes of answers."""
         self._taken = 0
@@ -245,6 +247,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         """What waits in it for a seat: calls of Sessions with their client and Replies."""
         self._fairness = Fairness(env, seats, requests.authorizer, cache, fanout, self._begin_late, self._refuse_late)
         """The same of a cluster with FlowSchemas."""
+        self._take_next, self._change = self._take, self._change_watches
+        """Once for all streams."""
         self._late: dict[tuple[Stream, int], asyncio.Task[None]] = {}
         """Watches that wait for seats."""
 
@@ -298,13 +302,20 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         return answer if isinstance(answer, api_pb2.ObjectResponse) else api_pb2.ObjectResponse(object=answer)
 
     async def _answer(self, verb: str, request: attributes.Request, context: grpc.aio.ServicerContext) -> Any:
-        await self._is_open.wait()
+        if not self._is_open.is_set():
+            await self._is_open.wait()
         by = await self._identify(context)
+        beside = None
+        for key, value in context.invocation_metadata():
+            if key == AS_BESIDE_KEY:
+                beside = str(value)
         try:
             ticket = None
             try:
                 if self._fairness.is_on:
-                    ticket = await self._fairness.seat(by, verb, request)
+                    ticket = self._fairness.enter(by, verb, request, None)
+                    if ticket.is_waiting:
+                        await self._fairness.turn(ticket)
                 else:
                     await self._flows.seat(by)
             except kemu_errors.TooManyRequests as error:
@@ -313,7 +324,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             try:
                 if self.delays or self.works is not None:
                     await self._take_time(by)
-                return await _knowing(context, self._requests.answer(verb, request, by))
+                answering = self._requests.answer(verb, request, by)
+                return await (answering if beside is None else _knowing(beside, answering))
             finally:
                 if ticket is not None:
                     ticket.level.leave(ticket)
@@ -380,7 +392,9 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         await self._is_open.wait()
         by = await self._identify(context)
         try:
-            answer: api_pb2.AdmitResponse = await _knowing(context, self._requests.admit(by, request))
+            stated = [value for key, value in context.invocation_metadata() if key == AS_BESIDE_KEY]
+            admitting = self._requests.admit(by, request)
+            answer: api_pb2.AdmitResponse = await (_knowing(str(stated[0]), admitting) if stated else admitting)
             return answer
         except kemu_errors.ApiError as error:
             await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
@@ -392,12 +406,13 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         await self._is_open.wait()
         by = await self._identify(context)
         client = await self._enter(by, context)
-        replies = Replies(self._env.clock, client)
+        replies = Replies(self._env.clock, client, by)
         pump = pumps.Pump(self._env.spawn, context, replies.take, f"replies to {by}", replies.written)
         replies.wake = pump.wake
 
         try:
-            await pumps.each(context, partial(self._take, by, replies), replies.pause)
+            # Not functools.partial, which takes four times the memory: there are many streams.
+            await pumps.each(context, MethodType(self._take_next, replies), replies.pause)
             # The client will ask nothing more: answer what it has asked.
             await replies.drained()
         finally:
@@ -407,8 +422,9 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             self._flows.forget(by, lambda work: isinstance(work, tuple) and work[2] is replies)
             self._fairness.forget(lambda work: isinstance(work, tuple) and work[2] is replies)
 
-    def _take(self, by: str, replies: Replies, batch: api_pb2.SessionRequest) -> None:
+    def _take(self, replies: Replies, batch: api_pb2.SessionRequest) -> None:
         """What has come on a Session."""
+        by = replies.by
         seats, idle = self._flows, self._idle
         is_fair = self._fairness.is_on
         for call in batch.calls[:]:
@@ -526,7 +542,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         stream.pump = pump = pumps.Pump(self._env.spawn, context, stream.take, f"events to {stream.by}", stream.written)
 
         try:
-            await pumps.each(context, partial(self._change_watches, stream), stream.pause)
+            await pumps.each(context, MethodType(self._change, stream), stream.pause)
             # The client will ask for no other watches, but still listens to those it has.
             await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
@@ -703,12 +719,9 @@ def _beside(text: str) -> requesters.Beside:
     return requesters.Beside(uid, tuple((key, tuple(values)) for key, values in extra))
 
 
-async def _knowing(context: grpc.aio.ServicerContext, answering: Awaitable[Any]) -> Any:
+async def _knowing(beside: str, answering: Awaitable[Any]) -> Any:
     """Carry out a request, with what its metadata tell of the user beside the name and groups."""
-    stated = next((value for key, value in context.invocation_metadata() if key == AS_BESIDE_KEY), None)
-    if stated is None:
-        return await answering
-    before = requesters.BESIDE.set(_beside(str(stated)))
+    before = requesters.BESIDE.set(_beside(beside))
     try:
         return await answering
     finally:

@@ -121,7 +121,10 @@ class Storage:
             if connection.is_down:
                 await connection.ready()
             call = self._kv.Range(request)
-            deadlines.begin(call)
+            if deadlines.timer is not None:  # Deadlines.begin, inlined
+                deadlines.pending[call] = deadlines.clock.now_ns() + TIMEOUT_NS
+            else:
+                deadlines.begin(call)
             failed: grpc.aio.AioRpcError | OutcomeUnknown
             try:
                 response = await call

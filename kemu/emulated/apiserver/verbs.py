@@ -272,7 +272,7 @@ class Requests:
         options.check_write("CreateOptions", asked)
         strategy = self._registry.strategy_of(where)
         sent, warnings = _body(strategy.resource, request.object, request.content_type, asked.field_validation)
-        with request_warnings.gathering(warnings), dry_runs.pretending(bool(asked.dry_run)):
+        with request_warnings.Gathering(warnings), dry_runs.Pretending(bool(asked.dry_run)):
             writer = applies.writer(asked, by, self._tracks_all)
             entry, obj = await self._registry.create_of(strategy, where.namespace, sent, writer)
         if asked.dry_run:
@@ -312,7 +312,7 @@ class Requests:
         is_scale = request.subresource == scales.SCALE
         resource = scales.RESOURCE if is_scale else self._registry.strategy_of(where).resource
         sent, warnings = _body(resource, request.object, request.content_type, asked.field_validation)
-        with request_warnings.gathering(warnings), dry_runs.pretending(bool(asked.dry_run)):
+        with request_warnings.Gathering(warnings), dry_runs.Pretending(bool(asked.dry_run)):
             if is_scale:
                 wanted = cast(autoscaling_v1_pb2.Scale, sent)
                 wire = await self._scaler.scale(where, wanted.metadata.name, lambda scale: wanted, writer)
@@ -342,7 +342,7 @@ class Requests:
         asked, where, warnings = request.options, request.resource, list[str]()
         options.check_patch(request)
         writer = applies.writer(asked, by, self._tracks_all)
-        with request_warnings.gathering(warnings), dry_runs.pretending(bool(asked.dry_run)):
+        with request_warnings.Gathering(warnings), dry_runs.Pretending(bool(asked.dry_run)):
             if request.subresource == scales.SCALE:
                 change: Callable[[Any], Any]
                 if request.type == patches.APPLY:
@@ -366,7 +366,7 @@ class Requests:
         return api_pb2.ObjectResponse(object=entry.wire, gone=gone, warnings=warnings)
 
     async def _delete(self, request: api_pb2.DeleteRequest, by: str, start_ns: int) -> Answer:
-        with dry_runs.pretending(bool(request.dry_run)):
+        with dry_runs.Pretending(bool(request.dry_run)):
             entry, gone = await self._registry.delete(request)
         if request.resource.resource == "pods" and not request.dry_run:
             self._log_pod("delete", _metadata(entry), by, start_ns, entry.revision)
@@ -443,7 +443,7 @@ class Requests:
     async def _evict(self, request: api_pb2.EvictRequest, by: str, start_ns: int) -> bytes:
         self._admission.evict(request.name, request.namespace)
         is_dry = options.check_dry_run("DeleteOptions", request.dry_run)
-        with dry_runs.pretending(is_dry):
+        with dry_runs.Pretending(is_dry):
             asking = self._admission.asks()
             if asking is not None:
                 request = await self._subresources.evict(asking, request)

@@ -1,7 +1,8 @@
 """Requests to the API server: one coroutine for each verb, batched on one ``Session`` stream.
 
 How they travel, and what happens when the connection breaks, is in :mod:`kemu.emulated.client.sessions`. Watching is
-done by informers (:mod:`kemu.emulated.client.informers`) over the one ``Watch`` stream of the client.
+done by informers (:mod:`kemu.emulated.client.informers`) over the one ``Watch`` stream of the client, or one for each
+kind.
 """
 
 from __future__ import annotations
@@ -35,7 +36,12 @@ from kemu.runtime.runlog.events import UnconditionalUpdate
 
 ListResult = sessions.ListResult
 
+SHARED, PER_KIND = "shared", "perKind"
+"""On which Watch streams the kinds come that an actor informs itself about: on one, or on one each, as in client-go."""
+
 M = TypeVar("M", bound=KubernetesObject)
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 PATCH_TYPES = {
     "merge": api_pb2.PatchRequest.MERGE,
@@ -71,7 +77,7 @@ class Client:
     :class:`kemu.errors.ApiError` subclasses. Connects at the first request.
     """
 
-    __slots__ = ("_session", "env", "servers", "shares", "watches")
+    __slots__ = ("_apart", "_session", "env", "servers", "shares", "watches")
     relists: ClassVar[bool] = True
     """Whether its informers list again when their watch cannot be resumed."""
     streams_lists: ClassVar[bool] = True
@@ -87,11 +93,12 @@ class Client:
         shares: bool = False,
         acts_as: str = "",
         limits: Rates | None = None,
+        apart: bool = False,
     ) -> None:
         """``deviations``: variants of its parts (:mod:`kemu.emulated.variants`). ``shares``: its user never changes
         what informers have, or writes return (:mod:`kemu.emulated.objects.wire.shared_objects`). ``acts_as``: as which
         user it calls, as with ``kubectl --as``; only administrators may. ``limits``: how many requests a second it may
-        send; None: any number."""
+        send; None: any number. ``apart``: a Watch stream for each kind."""
         self.env = env
         self.shares = shares
         self.servers = endpoints.Endpoints(env, apiservers, acts_as)
@@ -100,6 +107,15 @@ class Client:
         )
         self.watches = variants.choose(Watches, deviations)(env, self.servers)
         """The one Watch stream of this client, for informers."""
+        self._apart: dict[str, Watches] | None = {} if apart else None
+
+    def watches_of(self, resource: str) -> Watches:
+        """The Watch stream for informers of a kind. Where kinds have their own, they reach this client in any order."""
+        if self._apart is None:
+            return self.watches
+        if resource not in self._apart:
+            self._apart[resource] = type(self.watches)(self.env, self.servers)
+        return self._apart[resource]
 
     def seer(self, message: type[M]) -> Callable[[int, bytes], shared_objects.Seen]:
         """What informers want to know of an object, from its revision and bytes."""
@@ -175,7 +191,7 @@ class Client:
         uid: str = "",
     ) -> KubernetesObject:
         """``type``: ``merge`` (RFC 7386) or ``strategic``. ``uid``: only if the object still has it (Conflict)."""
-        message, data = resources.MESSAGES[resource], json.dumps(patch, separators=(",", ":")).encode()
+        message, data = resources.MESSAGES[resource], _encode(patch).encode()
         patch_type = PATCH_TYPES[type]
         call, request = self._patch_call(resource, name, namespace, subresource, uid)
         request.type = patch_type
@@ -186,7 +202,7 @@ class Client:
         self, resource: str, name: str, namespace: str, obj: Mapping[str, Any], manager: str, subresource: str = ""
     ) -> KubernetesObject:
         """Server-side apply of what ``obj`` states, as this field manager, who takes it over from others."""
-        message, data = resources.MESSAGES[resource], json.dumps(obj, separators=(",", ":")).encode()
+        message, data = resources.MESSAGES[resource], _encode(obj).encode()
         call, request = self._patch_call(resource, name, namespace, subresource, "")
         request.type = api_pb2.PatchRequest.APPLY
         request.patch = data
@@ -472,8 +488,8 @@ class Client:
 
 
 def of_actor(env: Env, config: Mapping[str, Any], *, shares: bool = True) -> Client:
-    """The client of an actor whose config names its ``apiserver``, or several, and perhaps variants and ``limits``
-    (:mod:`kemu.emulated.client.limits`).
+    """The client of an actor whose config names its ``apiserver``, or several, and perhaps variants, ``limits``
+    (:mod:`kemu.emulated.client.limits`) and ``streams``.
 
     ``shares``: the actor runs no code but kemu's."""
     apiservers = config.get("apiserver") or "apiserver/0"
@@ -481,4 +497,5 @@ def of_actor(env: Env, config: Mapping[str, Any], *, shares: bool = True) -> Cli
     stated = config.get("limits")
     # Where the config has come in a message, a rate is a list.
     rates = None if stated is None else {name: None if one is None else Rate(*one) for name, one in stated.items()}
-    return variants.choose(Client, deviations)(env, apiservers, deviations, shares=shares, limits=rates)
+    apart = config.get("streams") == PER_KIND
+    return variants.choose(Client, deviations)(env, apiservers, deviations, shares=shares, limits=rates, apart=apart)

@@ -187,6 +187,7 @@ class Informer(Generic[K]):
         "_version",
         "_waiters",
         "_watch_id",
+        "_watches",
         "field_selector",
         "id",
         "label_selector",
@@ -223,6 +224,7 @@ class Informer(Generic[K]):
         self.revision = 0
         """The store holds the collection as of this revision."""
         self._client = client
+        self._watches = client.watches_of(resource)
         self._handler = handler
         self._on_batch_end = getattr(handler, "on_batch_end", None)
         self._message = message
@@ -275,19 +277,19 @@ class Informer(Generic[K]):
         if self._started and not self._stopped:
             self._stopped = True
             self._log_events()
-            self._client.watches.stop(self._watch_id)
+            self._watches.stop(self._watch_id)
             self._client.env.log(WatchClosed(watch=self.id, reason=reason))
 
     # --- list --------------------------------------------------------------------------------------------------------
 
     def _begin_watch(self) -> None:
-        self._watch_id = self._client.watches.next_id()
+        self._watch_id = self._watches.next_id()
         self.id = intern(f"{self.resource}#{self._watch_id}")
 
     def _spawn_list(self) -> None:
         self._begin_watch()
         if self._streams and self._client.env.clock.now_ns():
-            self._client.watches.start(self._watch_id, _State(self))
+            self._watches.start(self._watch_id, _State(self))
         else:
             self._client.env.spawn(self._list(), f"list {self.id}")
 
@@ -300,7 +302,7 @@ class Informer(Generic[K]):
         self._backoff = None
         digest = sessions.digest_of(self._message, listed, cast(list[KubernetesObject], items))
         self._listed(revision, len(items), digest)
-        self._client.watches.interpose(state, self)
+        self._watches.interpose(state, self)
         self._replace(items)
         self._set_synced()
 
@@ -309,11 +311,11 @@ class Informer(Generic[K]):
         error = sessions.error_of(status) if status else None
         if isinstance(error, errors.NotFound) and custom_kinds.is_custom(self.resource):
             # As in _list.
-            self._client.watches.stop(self._watch_id, ended=True)
+            self._watches.stop(self._watch_id, ended=True)
             self._stopped = True
             self._set_synced()
         elif error is None or isinstance(error, errors.Gone):
-            self._client.watches.restart(self._watch_id)
+            self._watches.restart(self._watch_id)
         else:
             self._on_error(status)
 
@@ -341,7 +343,7 @@ class Informer(Generic[K]):
     def _watch(self, revision: int, objects: int, digest: int | None) -> None:
         """The store is about to hold the collection as of ``revision``: ask for what comes after."""
         self._listed(revision, objects, digest)
-        self._client.watches.start(self._watch_id, self)
+        self._watches.start(self._watch_id, self)
 
     def _listed(self, revision: int, objects: int, digest: int | None) -> None:
         self.revision = revision
@@ -494,10 +496,10 @@ class Informer(Generic[K]):
 
     def _on_error(self, status: bytes) -> None:
         if not status:
-            self._client.watches.restart(self._watch_id)
+            self._watches.restart(self._watch_id)
             return
         error = sessions.error_of(status)
-        watches = self._client.watches
+        watches = self._watches
         if isinstance(error, errors.Gone):
             (self._list_again if self._client.relists else self._go_on)(error)
         elif isinstance(error, errors.NotFound) and custom_kinds.is_custom(self.resource):
@@ -512,7 +514,7 @@ class Informer(Generic[K]):
             raise error
 
     def _list_again(self, error: errors.Gone) -> None:
-        self._client.watches.stop(self._watch_id, ended=True)
+        self._watches.stop(self._watch_id, ended=True)
         self._log_events()
         self._client.env.log(WatchClosed(watch=self.id, reason=error.reason))
         self._version = ""
@@ -522,7 +524,7 @@ class Informer(Generic[K]):
         """Without ``relist-on-gap``: the same watch, from what is there now. What was deleted meanwhile stays in the
         store."""
         self.revision = 0
-        self._client.watches.restart(self._watch_id)
+        self._watches.restart(self._watch_id)
 
     def _next_backoff_s(self) -> float:
         if self._backoff is None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from kemu import errors
 from kemu.emulated.client import streams
-from kemu.runtime.env import Env
+from kemu.runtime.env import Clock, Env, Random
 
 T = TypeVar("T")
 
@@ -33,3 +33,43 @@ async def patiently(env: Env, request: Callable[[], Awaitable[T]]) -> T:
                 if isinstance(error, errors.ConnectionLost):
                     continue  # a connection that broke says nothing of the next one
             await env.clock.pause(backoff.next_s())
+
+
+TRIES = 4
+FIRST_WAIT_S, FACTOR, JITTER = 0.01, 5, 0.1
+"""``retry.DefaultBackoff`` of client-go: 10, 50 and 250 ms, each stretched at random by up to a tenth."""
+
+
+class Paced(Protocol):
+    """Who waits between tries: an Env, for example."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def random(self) -> Random: ...
+
+
+async def status_patch(by: Paced, request: Callable[[], Awaitable[T]]) -> T:
+    """Make a request as kube-scheduler makes its patches of status (``util.PatchPodStatus``, ``PatchPodGroupStatus``):
+    up to four times, if the reason may pass. It raises what the last one raised.
+
+    A connection that broke does not count as such, as the request may have been carried out; a refused one does.
+    """
+    wait_s = FIRST_WAIT_S
+    for _ in range(TRIES - 1):
+        try:
+            return await request()
+        except errors.ApiError as error:
+            if not _may_pass(error):
+                raise
+        await by.clock.pause(wait_s * (1 + JITTER * by.random.random()))
+        wait_s *= FACTOR
+    return await request()
+
+
+def _may_pass(error: errors.ApiError) -> bool:
+    """``util.Retriable``. An outcome that is unknown has code 500."""
+    if isinstance(error, errors.ConnectionLost):
+        return isinstance(error, errors.ConnectionRefused)
+    return isinstance(error, errors.Conflict) or error.code in (500, 503)

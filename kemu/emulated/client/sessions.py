@@ -60,13 +60,8 @@ _NO_PATIENCE: dict[type[KubernetesObject], int] = {}
 _PREFIXES = {resource.message: f"/registry/{resource.plural}/" for resource in resources.RESOURCES}
 _PREFIXES[apiextensions_v1_pb2.CustomObject] = ""
 """What the keys of a kind begin with in the store; empty: the request says which kind."""
-
-
-def _plural_of(message: type[KubernetesObject]) -> str:
-    if message is Scale:
-        return "scales"
-    row = resources.BY_MESSAGE.get(message)
-    return row.plural if row is not None else "custom objects"
+_PLURALS = {resource.message: resource.plural for resource in resources.RESOURCES}
+_PLURALS[Scale] = "scales"
 
 
 def _prefix_of(call: api_pb2.Call) -> str:
@@ -251,11 +246,12 @@ class Session:
         """The answer to come: an object of class ``message``. ``mutating``: the request changes the cluster. ``size``:
         of the object or patch in it."""
         future = asyncio.get_running_loop().create_future()
+        now_ns = self._env.clock.now_ns()
         # As _Pending(…), which is a function in Python.
-        pending = tuple.__new__(_Pending, (future, message, mutating, call, self._env.clock.now_ns()))
+        pending = tuple.__new__(_Pending, (future, message, mutating, call, now_ns))
         self._in_flight[call.id] = pending
         if self._buckets is not None:
-            self._throttle(self._buckets, call, message, size)
+            self._throttle(self._buckets, call, message, size, now_ns)
             return future
         # _complete, inlined.
         self._size += size
@@ -291,21 +287,21 @@ class Session:
                 self._room = 0
             self._stream.wake()
         else:
-            self._throttle(self._buckets, call, message, size)
+            self._throttle(self._buckets, call, message, size, self._env.clock.now_ns())
 
-    def _throttle(self, buckets: Buckets, call: api_pb2.Call, message: type[KubernetesObject], size: int) -> None:
+    def _throttle(
+        self, buckets: Buckets, call: api_pb2.Call, message: type[KubernetesObject], size: int, now_ns: int
+    ) -> None:
         """Let it wait for its token. A caller that is cancelled meanwhile has used its token up."""
-        clock = self._env.clock
-        now_ns = clock.now_ns()
         # Until the set-up is over the clock stands at 0: who waited then would wait for ever.
         if now_ns:
             lists = call.WhichOneof("request") == "list"
-            wait_ns = buckets.reserve(_plural_of(message), now_ns, lists=lists)
+            wait_ns = buckets.reserve(_PLURALS.get(message, "custom objects"), now_ns, lists=lists)
             if wait_ns:
                 if self._throttled is _NO_IDS:
                     self._throttled = set()
                 self._throttled.add(call.id)
-                clock.call_at_ns(now_ns + wait_ns, self._let_in, call, size, wait_ns)
+                self._env.clock.call_at_ns(now_ns + wait_ns, self._let_in, call, size, wait_ns)
                 return
         # _let_in and _grow, inlined: most get their token at once, and travel alone.
         if self._room == 0:
@@ -335,7 +331,7 @@ class Session:
             self._env.log(
                 ClientThrottled(
                     request=call.WhichOneof("request") or "",
-                    resource=_plural_of(pending.message),
+                    resource=_PLURALS.get(pending.message, "custom objects"),
                     waited=waited_ns,
                 )
             )
@@ -530,6 +526,8 @@ class Session:
 
     def on_lost(self, peer: str, why: str) -> None:
         """A request that no server takes would break every connection: its caller is told so."""
+        # In the simulation, of an actor that relays calls, and of gRPC ("connect: Connection refused (111)").
+        lost = errors.ConnectionRefused if "onnection refused" in why else errors.ConnectionLost
         unsent = self._throttled.union(call.id for batch in self._batches for call in batch.calls)
         for call_id in [call_id for call_id in self._in_flight if call_id not in unsent]:
             future, _, _, call, _ = self._in_flight.pop(call_id)
@@ -541,4 +539,4 @@ class Session:
                     errors.RequestEntityTooLarge(f"Request entity too large: limit is {ends.MAX_REQUEST_BYTES}")
                 )
             else:
-                future.set_exception(errors.ConnectionLost(f"the connection to {peer} was lost: {why}"))
+                future.set_exception(lost(f"the connection to {peer} was lost: {why}"))

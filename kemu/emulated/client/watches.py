@@ -1,4 +1,4 @@
-"""The one Watch stream of a client: many watches multiplexed by id, resumed where they stood after it broke.
+"""A Watch stream of a client: many watches multiplexed by id, resumed where they stood after it broke.
 
 Subscribers are informers (:mod:`kemu.emulated.client.informers`); each keeps the revision up to which it has seen
 everything.

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import functools
 import logging
+import os
 import time
-import uuid
 from collections.abc import Callable, Sequence
 
 from kemu.emulated.gateway import aggregation, custom, discoveries, flows, monitoring, statuses
@@ -39,7 +39,7 @@ from kemu.emulated.gateway.verbs import (
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.sessions.requests import Sessions
 from kemu.emulated.gateway.verbs.subresources import Handler
-from kemu.emulated.objects import events, identities, selectors
+from kemu.emulated.objects import custom_kinds, events, identities, selectors
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.kinds import components
 from kemu.emulated.objects.resources import Resource
@@ -79,6 +79,7 @@ class Gateway:
         self._representations = Representations(settings.cache_bytes, clock)
         self._metrics = Metrics()
         self._flows = flows.Flows(clock)
+        self._kinds = custom.Kinds(clock)
         self._closing = asyncio.Event()
         self._sessions = Sessions()
         self._streams = Streams(Backlog(settings.watch_backlog_bytes, settings.all_backlog_bytes), settings.max_watches)
@@ -96,7 +97,6 @@ class Gateway:
         if scope["type"] != "http":
             raise RuntimeError(f"the gateway does not speak {scope['type']}")
         response = await self._answer(scope, receive)
-        response.add((b"audit-id", str(uuid.uuid4()).encode()))
         await response.send(send)
 
     async def _answer(self, scope: Scope, receive: Receive) -> Response:
@@ -117,8 +117,7 @@ class Gateway:
         finally:
             self._metrics.in_flight[kind] -= 1
         self._metrics.count(asked.told, response.status, time.perf_counter() - begin)
-        for header in asked.flow:
-            response.add(header)
+        response.add((b"audit-id", _random_id()), *asked.flow)
         if scope.get("http_version") == "2" and (response.status == 401 or asked.is_anonymous):
             # Who is unknown gets one answer on a connection (UnauthenticatedHTTP2DOSMitigation).
             response.add(exchanges.CLOSE)
@@ -132,7 +131,11 @@ class Gateway:
         info = request.info
         if info.problem is not None:
             raise info.problem
-        if info.verb not in _LASTING and (info.parts is None or info.parts.subresource not in _LASTING):
+        if (
+            "timeout" in info.query.values
+            and info.verb not in _LASTING
+            and (info.parts is None or info.parts.subresource not in _LASTING)
+        ):
             calls.patience_s(request)
         number = self._backends.number(info.server)
         found = await monitoring.health(request, self._backends)
@@ -170,7 +173,9 @@ class Gateway:
             if document.status == 404 and await self._is_elsewhere(request, backend):
                 return responses.text(503, "service unavailable\n")
             return document
-        row = self._row(path) or await custom.find(backend, path)
+        row = (self._removed(path) if self._settings.removed_betas else None) or _row(path)
+        if row is None:
+            row = await self._kinds.find(backend, path)
         if row is None:
             if await self._is_elsewhere(request, backend):
                 return responses.text(503, "service unavailable\n")
@@ -182,9 +187,11 @@ class Gateway:
         else:
             asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
         about = path.group, path.version, row.collection, _part(path), _scope(path, request.method)
-        asked.told = monitoring.Asked(_label(info.verb), *about, "All" if "dryRun" in request.query else "")
-        call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing)
-        call = call._replace(sessions=self._sessions)
+        asked.told = monitoring.Asked(_label(info.verb), *about, "All" if "dryRun" in request.query.values else "")
+        call = Call(
+            request, path, row, row, backend, self._settings, self._representations, self._clock, self._closing,
+            self._sessions,
+        )  # fmt: skip
         if request.method in _WITH_BODY and not request.user.is_master:
             # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
             await call.require(info.verb, _part(path))
@@ -192,6 +199,8 @@ class Gateway:
             response = await self._carry_out(call)
             if row.group == flows.GROUP and request.method not in _READS:
                 self._flows.changed()
+            if row.plural == custom_kinds.DEFINITIONS and request.method not in _READS:
+                self._kinds.changed()
             if request.method in _WRITES and self._settings.issuer is not None and response.status < 300:
                 self._settings.issuer.written(row, backend)
             if others is not None and row.plural in aggregation.WATCHED and request.method not in _READS:
@@ -208,12 +217,8 @@ class Gateway:
             await call.require(info.verb, _part(path))
             raise
 
-    def _row(self, path: Path) -> Resource | None:
-        if self._settings.removed_betas:
-            found = calls.REMOVED_BY_URL.get((f"{path.group}/{path.version}", path.resource))
-            if found is not None:
-                return found
-        return _row(path)
+    def _removed(self, path: Path) -> Resource | None:
+        return calls.REMOVED_BY_URL.get((f"{path.group}/{path.version}", path.resource))
 
     async def _is_elsewhere(self, request: Request, backend: Backend) -> bool:
         """Whether an APIService says that another server answers, which none here can reach (``proxyHandler``)."""
@@ -273,6 +278,13 @@ class _Asked:
         self.is_anonymous = False
         self.flow: Sequence[responses.Header] = ()
         """Which flow schema it belongs to."""
+
+
+def _random_id() -> bytes:
+    """A random UUID."""
+    text = os.urandom(16).hex()
+    variant = "89ab"[int(text[16], 16) & 3]
+    return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-{variant}{text[17:20]}-{text[20:]}".encode()
 
 
 def _label(verb: str) -> str:
@@ -340,14 +352,9 @@ def _row(path: Path) -> Resource | None:
         if discoveries.is_unknown_group(path):
             return None
         raise calls.unknown_resource()
-    _check_scope(path, row)
-    return row
-
-
-def _check_scope(path: Path, row: Resource) -> None:
-    """Raises :class:`kemu.errors.NotFound`."""
     if (path.rest and path.subresource != "proxy") or _has_wrong_scope(path, row):
         raise calls.unknown_resource()
+    return row
 
 
 def _has_wrong_scope(path: Path, row: Resource) -> bool:

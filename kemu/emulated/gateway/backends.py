@@ -58,15 +58,27 @@ class Backend:
 
     async def call(self, method: str, request: Message, user: User, timeout_s: float = PATIENCE_S) -> Any:
         """A unary call. Raises :class:`Refused`, and ServerTimeout after ``timeout_s``, in real time."""
+        call = getattr(self.stub, method)(request, metadata=metadata_of(user))
+        loop = asyncio.get_running_loop()
+        late: list[None] = []
+
+        def give_up() -> None:
+            late.append(None)
+            call.cancel()
+
+        timer = loop.call_later(timeout_s, give_up)
         try:
-            async with asyncio.timeout(timeout_s):
-                return await getattr(self.stub, method)(request, metadata=metadata_of(user))
-        except TimeoutError:
+            return await call
+        except asyncio.CancelledError:
+            if not late:
+                raise
             raise ServerTimeout(
                 "Timeout: request did not complete within requested timeout - context deadline exceeded"
             ) from None
         except grpc.aio.AioRpcError as error:
             raise Refused(status_of(error, self.name), warnings_of(error)) from None
+        finally:
+            timer.cancel()
 
     async def check(self, user: User, right: Right) -> Forbidden | None:
         """Why a user may not do something; None: the user may. Raises :class:`Refused`."""

@@ -6,6 +6,7 @@ gateway does not serve either.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from kemu.emulated.gateway.backends import Backend, Refused
@@ -15,25 +16,63 @@ from kemu.emulated.objects import custom_kinds, identities
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.messages.v1 import api_pb2
+from kemu.runtime.env import SECOND_NS, Clock
 
 _VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 _LAST_VERBS = ("delete", "deletecollection", "get", "list", "watch")
 """Of a kind whose definition is being deleted."""
 
+_FRESH_NS = SECOND_NS
+"""So long a definition counts."""
+_SETTLED_NS = 2 * SECOND_NS
+"""After so long the conditions of one that a client has written are what they become."""
+_REMEMBERED = 256
+
 _DEFINITIONS = api_pb2.Resource(resource=custom_kinds.DEFINITIONS)
 
 
-async def find(backend: Backend, path: Path) -> CustomResource | None:
-    """The row of a URL; None: there is no such custom kind. Raises :class:`kemu.emulated.gateway.backends.Refused`."""
-    if "." not in path.group:
+class Kinds:
+    """The custom kinds that URLs name. A definition may be large: one that serves its kind is asked for once in a while
+    only, but for some time after a client has written any."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known: dict[tuple[str, str], tuple[int, Mapping[str, CustomResource]]] = {}
+        """By API server and name: when it was asked for, and its rows by version."""
+        self._changed_ns = -_SETTLED_NS
+
+    def changed(self) -> None:
+        """A client has written a definition."""
+        self._changed_ns = self._clock.now_ns()
+        self._known.clear()
+
+    async def find(self, backend: Backend, path: Path) -> CustomResource | None:
+        """The row of a URL; None: there is no such custom kind. Raises
+        :class:`kemu.emulated.gateway.backends.Refused`."""
+        if "." not in path.group:
+            return None
+        name = f"{path.resource}.{path.group}"
+        known = self._known.get((backend.name, name))
+        if known is not None and self._clock.now_ns() - known[0] < _FRESH_NS:
+            return known[1].get(path.version)
+        request = api_pb2.ListRequest(
+            resource=_DEFINITIONS, resource_version="0", field_selector=f"metadata.name={_escaped(name)}"
+        )
+        for wire in (await backend.call("List", request, identities.ADMINISTRATOR)).items:
+            rows = _rows(wire)
+            now_ns = self._clock.now_ns()
+            if now_ns - self._changed_ns >= _SETTLED_NS and all(_is_settled(one.definition) for one in rows.values()):
+                if len(self._known) >= _REMEMBERED:
+                    self._known.clear()
+                self._known[backend.name, name] = now_ns, rows
+            return rows.get(path.version)
         return None
-    name = f"{path.resource}.{path.group}"
-    request = api_pb2.ListRequest(
-        resource=_DEFINITIONS, resource_version="0", field_selector=f"metadata.name={_escaped(name)}"
-    )
-    for wire in (await backend.call("List", request, identities.ADMINISTRATOR)).items:
-        return _rows(wire).get(path.version)
-    return None
+
+
+def _is_settled(definition: CustomResourceDefinition) -> bool:
+    if definition.metadata.HasField("deletionTimestamp"):
+        return False
+    return custom_kinds.is_true(definition, custom_kinds.ESTABLISHED)
 
 
 async def versions(backend: Backend) -> tuple[Version, ...]:

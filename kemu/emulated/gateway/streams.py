@@ -40,21 +40,14 @@ class Backlog:
     def __init__(self, watch_bytes: int, all_bytes: int) -> None:
         self.watch_bytes = watch_bytes
         """What may wait for the client of one watch."""
-        self._all_bytes = all_bytes
-        self._bytes = 0
-        self._waiting: dict[Watch, None] = {}
+        self.all_bytes = all_bytes
+        self.bytes = 0
+        self.waiting: dict[Watch, None] = {}
         """The watches for which something waits."""
 
-    def add(self, watch: Watch, size: int) -> None:
-        self._bytes += size
-        self._waiting[watch] = None
-        while self._bytes > self._all_bytes:
-            max(self._waiting, key=lambda one: one.bytes).drop()
-
-    def remove(self, watch: Watch, size: int) -> None:
-        self._bytes -= size
-        if not watch.bytes:
-            self._waiting.pop(watch, None)
+    def relieve(self) -> None:
+        while self.bytes > self.all_bytes:
+            max(self.waiting, key=lambda one: one.bytes).drop()
 
 
 class Watch:
@@ -88,19 +81,26 @@ class Watch:
         if not self._events:
             self._taken_at = self._loop.time()
         self._events.append(event)
-        size = _size(event)
+        size = len(event.object) + _EVENT_BYTES
         self.bytes += size
-        self._backlog.add(self, size)
-        if self.bytes > self._backlog.watch_bytes and self._loop.time() - self._taken_at > _PATIENCE_S:
+        backlog = self._backlog
+        backlog.bytes += size
+        backlog.waiting[self] = None
+        if backlog.bytes > backlog.all_bytes:
+            backlog.relieve()
+        if self.bytes > backlog.watch_bytes and self._loop.time() - self._taken_at > _PATIENCE_S:
             self.drop()
-        self._wake()
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
 
     def drop(self) -> None:
         """The client leaves too much unread: it has to begin again."""
         self._events.clear()
         held, self._held = self._held, 0
-        size, self.bytes = self.bytes, 0
-        self._backlog.remove(self, size)
+        self._backlog.bytes -= self.bytes
+        self._backlog.waiting.pop(self, None)
+        self.bytes = 0
         self.end()
         if held:
             self.on_cut()
@@ -108,7 +108,8 @@ class Watch:
     def end(self) -> None:
         """Nothing more comes, or it is not wanted."""
         self._ended = True
-        self._wake()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
     def peek(self) -> Any:
         """The first event that waits; None: there is none."""
@@ -135,29 +136,35 @@ class Watch:
         while self._events:
             count = size = 0
             for event in self._events[:most]:
-                if count and size + _size(event) > most_bytes:
+                more = len(event.object) + _EVENT_BYTES
+                if count and size + more > most_bytes:
                     break
                 count += 1
-                size += _size(event)
+                size += more
             events = self._events[:count]
             del self._events[:count]
             self._held += size
             yield events
-            self.written(size)
+            self.written(self._held)
             self._taken_at = self._loop.time()
 
     def write(self, size: int) -> None:
-        """So many bytes are being written: they count, too, until :meth:`written`."""
+        """So many bytes are being written: they count, too, until :meth:`written`, or until more is taken."""
         if not self._ended:
             self._held += size
             self.bytes += size
-            self._backlog.add(self, size)
+            backlog = self._backlog
+            backlog.bytes += size
+            if backlog.bytes > backlog.all_bytes:
+                backlog.relieve()
 
     def written(self, size: int) -> None:
         size = min(size, self._held)  # nothing if the watch was cut off meanwhile
         self._held -= size
         self.bytes -= size
-        self._backlog.remove(self, size)
+        self._backlog.bytes -= size
+        if not self.bytes:
+            self._backlog.waiting.pop(self, None)
 
     def failure(self) -> Exception:
         """Why nothing came."""
@@ -169,24 +176,17 @@ class Watch:
         self.drop()
         await self._stream.cancel(self)
 
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
 
 def _leave_be() -> None: ...
-
-
-def _size(event: Event) -> int:
-    return len(event.object) + _EVENT_BYTES
 
 
 class Stream:
     """One Watch call to an API server, on behalf of one user."""
 
-    def __init__(self, backend: Backend, user: User, backlog: Backlog, share: Callable[[int, bytes], bytes]) -> None:
+    def __init__(self, backend: Backend, user: User, backlog: Backlog, latest: dict[int, bytes]) -> None:
+        """``latest``: by revision, the objects of the latest events, which many watches are told of."""
         self._backlog = backlog
-        self._share = share
+        self._latest = latest
         self._call: Any = backend.stub.Watch(metadata=backends.metadata_of(user))
         self._last_id = 0
         self._failure: grpc.aio.AioRpcError | None = None
@@ -225,6 +225,7 @@ class Stream:
         self._call.cancel()
 
     async def _read(self) -> None:
+        latest = self._latest
         try:
             while True:
                 response = await self._call.read()
@@ -234,8 +235,14 @@ class Stream:
                     watch = self.watches.get(event.watch_id)
                     if watch is None:
                         continue
-                    kind, revision = event.type, event.resource_version
-                    watch.push(Event(kind, revision, self._share(revision, event.object), event.error))
+                    kind, revision, data = event.type, event.resource_version, event.object
+                    if (known := latest.get(revision)) == data:
+                        data = known  # the same bytes for all watches
+                    else:
+                        if len(latest) >= _LATEST:
+                            del latest[next(iter(latest))]
+                        latest[revision] = data
+                    watch.push(Event(kind, revision, data, event.error))
                     if kind == api_pb2.WatchEvent.ERROR:
                         # The API server knows it no more.
                         del self.watches[event.watch_id]
@@ -256,7 +263,6 @@ class Streams:
         self._streams: dict[tuple[str, User], list[Stream]] = {}
         """By API server and user."""
         self._latest: dict[int, bytes] = {}
-        """By revision: the objects of the latest events, which many watches are told of."""
 
     def count(self) -> int:
         """The number of watches."""
@@ -270,20 +276,9 @@ class Streams:
             raise TooManyRequests(f"a user may have {self._most} watches", retry_after_s=1)
         found = next((stream for stream in streams if len(stream.watches) < WATCHES_PER_STREAM), None)
         if found is None:
-            found = Stream(backend, user, self._backlog, self._share)
+            found = Stream(backend, user, self._backlog, self._latest)
             streams.append(found)
         return await found.open(create)
-
-    def _share(self, revision: int, data: bytes) -> bytes:
-        """The same bytes for all watches."""
-        latest = self._latest
-        found = latest.get(revision)
-        if found == data:
-            return found
-        if len(latest) >= _LATEST:
-            del latest[next(iter(latest))]
-        latest[revision] = data
-        return data
 
     def close(self) -> None:
         """End all of them."""

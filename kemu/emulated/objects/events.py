@@ -37,16 +37,14 @@ _SELECTABLE = ("regarding.", "reportingController")
 def shown(stored: core_v1_pb2.Event) -> events_v1_pb2.Event:
     """The form of events.k8s.io."""
     found = events_v1_pb2.Event()
-    for field, value in stored.ListFields():
-        _set(found, _SHOWN[field.name], value)
+    _fill(found, stored, _SHOWN)
     return found
 
 
 def stored(found: events_v1_pb2.Event) -> core_v1_pb2.Event:
     """The form of the core group."""
     event = core_v1_pb2.Event()
-    for field, value in found.ListFields():
-        _set(event, _NAMES.get(field.name, field.name), value)
+    _fill(event, found, _NAMES)
     return event
 
 
@@ -84,8 +82,11 @@ def selected(field: str) -> str:
     return _NAMES[first] + dot + rest
 
 
-def _set(event: KubernetesObject, name: str, value: object) -> None:
-    if isinstance(value, Message):
-        getattr(event, name).CopyFrom(value)
-    else:
-        setattr(event, name, value)
+def _fill(event: KubernetesObject, other: KubernetesObject, names: Mapping[str, str]) -> None:
+    """``names``: of the fields of ``other``, where they are not the same."""
+    for field, value in other.ListFields():
+        name = names.get(field.name, field.name)
+        if isinstance(value, Message):
+            getattr(event, name).CopyFrom(value)
+        else:
+            setattr(event, name, value)

@@ -96,8 +96,14 @@ def service_account(name: str, namespace: str = "kube-system") -> User:
     return of_name(f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}")
 
 
+_OF_NODES = NODES, AUTHENTICATED
+"""Groups of every kubelet, once for all."""
+
+
 def of_name(name: str, groups: Sequence[str] = ()) -> User:
     """A user by name; those of the system have their groups."""
+    if not groups and name.startswith(NODE_PREFIX):
+        return User(name, _OF_NODES)
     found = list(groups)
     if name.startswith(NODE_PREFIX):
         found.append(NODES)

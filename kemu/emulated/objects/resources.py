@@ -6,6 +6,7 @@ printed run log read this table. It says nothing about what the kinds mean.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from google.protobuf.message import Message
@@ -55,7 +56,7 @@ class Resource:
     has_status: bool = True
     """Whether there is a status subresource."""
 
-    @property
+    @functools.cached_property
     def group(self) -> str:
         """API group, empty for the core group."""
         return self.api_version.rpartition("/")[0]

@@ -68,8 +68,10 @@ FLAGS = {
     "mirroring_endpointslice_updates_batch_period_ns": "mirroring-endpointslice-updates-batch-period",
 }
 """kube-controller-manager's flag of each setting of a controller."""
-GATES = {"max_unavailable_stateful_set": "MaxUnavailableStatefulSet"}
+GATES = {"max_unavailable_stateful_set": "MaxUnavailableStatefulSet", "workload_with_job": "WorkloadWithJob"}
 """The feature gates that controllers have as settings."""
+GROUPS_API = "scheduling.k8s.io/v1alpha2"
+"""What is served for groups of pods, with the gate GenericWorkload."""
 WITHOUT_ADMISSION = ("ServiceAccount", "StorageObjectInUseProtection", "TaintNodesByCondition")
 """Plugins that need controllers which a scenario does not have: of service account tokens, of volumes, and of nodes,
 which kemu's kubelets register as ready."""
@@ -152,8 +154,10 @@ def apiserver(
     token: str,
     *,
     audits: bool = True,
+    gates: Sequence[str] = (),
 ) -> Program:
-    """``token``: one of ``tokens``, to ask whether it is ready. ``audits``: it writes an audit log, ``NAME.audit``."""
+    """``token``: one of ``tokens``, to ask whether it is ready. ``audits``: it writes an audit log, ``NAME.audit``.
+    ``gates``: feature gates of groups of pods that are on."""
     key = folder / "service-accounts.key"
     policy = folder / "audit-policy.json"
     if not key.exists():
@@ -184,6 +188,7 @@ def apiserver(
             *((f"--max-requests-inflight={reading}",) if reading is not None else ()),
             *((f"--max-mutating-requests-inflight={mutating}",) if mutating is not None else ()),
             f"--event-ttl={settings.event_ttl_ns}ns",
+            *((f"--feature-gates={_on(gates)}", f"--runtime-config={GROUPS_API}=true") if gates else ()),
             *(
                 (f"--audit-policy-file={policy}", f"--audit-log-path={audit_of(folder, name)}", "--audit-log-maxsize=0")
                 if audits
@@ -208,12 +213,14 @@ def scheduler(
     """``config``: a KubeSchedulerConfiguration, as far as the scenario states one; without an election unless it asks
     for it."""
     path = folder / f"{name}.json"
+    stated = {key: value for key, value in config.items() if key != "featureGates"}
+    gates = [f"{gate}={str(is_on).lower()}" for gate, is_on in config.get("featureGates", {}).items()]
     path.write_text(
         json.dumps(
             {
                 "apiVersion": "kubescheduler.config.k8s.io/v1",
                 "kind": "KubeSchedulerConfiguration",
-                **config,
+                **stated,
                 "leaderElection": {"leaderElect": False, **config.get("leaderElection", {})},
                 "clientConnection": {**config.get("clientConnection", {}), "kubeconfig": str(kubeconfig)},
                 **({"profiles": with_kinds(config["profiles"])} if "profiles" in config else {}),
@@ -227,6 +234,7 @@ def scheduler(
             *_serving(folder, name, port),
             "--authentication-skip-lookup=true",
             "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
+            *((f"--feature-gates={','.join(gates)}",) if gates else ()),
             "--v=2",
             "--vmodule=schedule_one=3,default_binder=3,default_preemption=3,preemption=3,executor=3",
         ],
@@ -259,6 +267,7 @@ def controller_manager(
     """One controller in a process of its own, as an actor is one. ``config``: that of the actor."""
     stated = dict(config.get("settings", {}))
     gates = [f"{GATES[key]}={str(value).lower()}" for key, value in stated.pop("feature_gates", {}).items()]
+    gates += ["GenericWorkload=true"] if "WorkloadWithJob=true" in gates else []
     flags = [f"--{FLAGS[key]}={_flag(key, value)}" for key, value in stated.items()]
     flags += [f"--feature-gates={','.join(gates)}"] if gates else []
     connection = config.get("connection", {})
@@ -287,6 +296,10 @@ def controller_manager(
         folder / f"{name}.log",
         is_ready=lambda: _answers(f"https://{LOOPBACK}:{port}/healthz"),
     )
+
+
+def _on(gates: Sequence[str]) -> str:
+    return ",".join(f"{gate}=true" for gate in gates)
 
 
 def _flag(key: str, value: float) -> str:

@@ -51,6 +51,8 @@ class Settings:
     api_servers: ApiServers
     is_cut: bool = False
     """Faults are to come between programs: they reach each other through proxies."""
+    gates: Sequence[str] = ()
+    """Feature gates of groups of pods that a scheduler has on: the API servers have them, too."""
 
 
 class ControlPlane:
@@ -89,7 +91,9 @@ class ControlPlane:
                 (self._ports[name],) = components.free_ports(1)
             target = await self._address(name, STORE, f"{components.LOOPBACK}:{self._etcd}")
             port, token, settings = self._ports[name], self._tokens[BRIDGE], self._settings.api_servers
-            return components.apiserver(folder, file, port, f"http://{target}", self._token_file(), settings, token)
+            return components.apiserver(
+                folder, file, port, f"http://{target}", self._token_file(), settings, token, gates=self._settings.gates
+            )
         if name.startswith(SCHEDULER):
             config = spec.config
             log = SchedulerLog(self._transactions.pods, lambda unix_ns, event: self._hear(unix_ns, name, event))

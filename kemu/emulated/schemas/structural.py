@@ -6,13 +6,12 @@ A node holds one ``JSONSchemaProps``: at the spine of a schema, where it is a ``
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kemu import errors
-from kemu.emulated.objects import patterns
+from kemu.emulated.objects import patterns, plain
 from kemu.emulated.schemas import problems
 from kemu.emulated.schemas.problems import Value, child
 from kemu.errors import Cause
@@ -348,4 +347,5 @@ def _missing(node: Node, spine: Node | None, path: str, at: str) -> Iterator[Cau
 
 def copied(value: Value) -> Value:
     """A default, for an object to keep."""
-    return copy.deepcopy(value) if isinstance(value, dict | list) else value
+    found: Value = plain.copied(value)
+    return found

@@ -19,6 +19,11 @@ from kemu.errors import Compacted, FutureRevision
 
 _KEYS, _VALUES, _MASK = shared_objects.KEYS, shared_objects.VALUES, shared_objects.MASK
 
+RECENT = 4096
+"""So many former versions are kept as they are. Hardly anybody asks for earlier ones."""
+PACKED = 256
+"""Of those, so many are packed together."""
+
 ENTRY_BYTES = 300
 """Roughly what an entry costs in memory besides its key and value."""
 
@@ -26,18 +31,35 @@ ENTRY_BYTES = 300
 class Entry:
     """One version of a key. It never changes."""
 
-    __slots__ = ("create_revision", "digest", "key", "mod_revision", "value", "version")
+    __slots__ = ("_past", "_place", "create_revision", "digest", "key", "mod_revision", "value", "version")
+
+    value: bytes | None
+    """None: the key was deleted at ``mod_revision``."""
 
     def __init__(self, key: bytes, value: bytes | None, create_revision: int, mod_revision: int, version: int) -> None:
         self.key = key
         self.value = value
-        """None: the key was deleted at ``mod_revision``."""
         self.create_revision = create_revision
         self.mod_revision = mod_revision
         self.version = version
         """1 when created, one more with each change; 0 when deleted."""
         self.digest = -1
         """Digest of key, value and revision, for :meth:`KeySpace.digest`, which computes it when it is first needed."""
+
+    def __getattr__(self, name: str) -> bytes:
+        """:attr:`value`, after :meth:`pack`."""
+        if name != "value":
+            raise AttributeError(name)
+        past: shared_objects.Past = self._past
+        return past.value(self._place)
+
+    def pack(self, past: shared_objects.Past, place: int) -> None:
+        """Its value is there."""
+        self._past, self._place = past, place
+        try:  # noqa: SIM105  (what was written over, reverted and written over again is there already)
+            del self.value
+        except AttributeError:
+            pass
 
     def size(self) -> int:
         """Approximate bytes of memory."""
@@ -69,7 +91,9 @@ class KeySpace:
         """Former versions, with the deletions between them, oldest first."""
         self._dead_keys = SortedKeys()
         """Deleted keys that still have former versions."""
-        self.history: dict[int, list[Change]] = {}
+        self._recent: list[Entry] = []
+        """Former versions that are not packed, oldest first."""
+        self.history: dict[int, tuple[Change, ...]] = {}
         """What each revision that is kept has changed, oldest first. To be read."""
         self._open: list[Change] = []
         """Changes of the current transaction."""
@@ -165,6 +189,9 @@ class KeySpace:
                 self._past[key] = [previous]
             else:
                 past.append(previous)
+            self._recent.append(previous)
+            if len(self._recent) >= RECENT + PACKED:
+                self._pack()
             self.live_bytes += len(value) - len(previous.value or b"")
         else:
             entry = Entry(key, value, revision, revision, 1)
@@ -191,11 +218,19 @@ class KeySpace:
             self._past[key] = [previous, entry]
         else:
             past += (previous, entry)
+        self._recent.append(previous)
         self._live_keys.remove(key)
         self._dead_keys.add(key)
         self.live_bytes -= len(key) + len(previous.value or b"")
         self._open.append((entry, self._before(key, previous)))
         return previous
+
+    def _pack(self) -> None:
+        oldest = [(entry, value) for entry in self._recent[:PACKED] if (value := entry.value) is not None]
+        del self._recent[:PACKED]
+        past = shared_objects.Past([value for _, value in oldest])
+        for place, (entry, _) in enumerate(oldest):
+            entry.pack(past, place)
 
     def _before(self, key: bytes, previous: Entry) -> Entry | None:
         """What there was before the transaction; ``previous``: before the last change."""
@@ -207,7 +242,7 @@ class KeySpace:
         if changes:
             self._open = []
             self.revision += 1
-            self.history[self.revision] = changes
+            self.history[self.revision] = tuple(changes)
             for entry, _ in changes:  # Entry.size, inlined
                 self.history_bytes += ENTRY_BYTES + len(entry.key) + len(entry.value or b"")
         return changes
@@ -324,7 +359,7 @@ class KeySpace:
         self._live_keys = SortedKeys(self._live)
         kept: list[Change] = [(entry, None) for entry in changes]
         if kept:
-            self.history[revision] = kept
+            self.history[revision] = tuple(kept)
             self.history_bytes += sum(entry.size() for entry, _ in kept)
 
     def state(self) -> list[Entry]:

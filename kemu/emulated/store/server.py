@@ -245,6 +245,21 @@ class Store(variants.Varied):
             (self.space.revision, (answer, functools.partial(context.refuse, *operations.NO_SPACE)))
         )
 
+    def begin_range(self, request: rpc_pb2.RangeRequest, context: grpc.aio.ServicerContext) -> None:
+        """A read, likewise."""
+        if self.corrupt is not None:
+            context.refuse(*operations.corrupt(self.corrupt))
+            return
+        try:
+            answer = functools.partial(context.answer, self.requests.range(request))
+        except StoreError as error:
+            answer = functools.partial(context.refuse, *operations.refusal(error))
+        if self._is_settled():
+            answer()
+            return
+        # If what it saw is taken back it looks again.
+        self._unanswered.append((self.space.revision, (answer, functools.partial(self.begin_range, request, context))))
+
     async def _flush(self) -> None:
         """Journal everything done since the last time (``always``: one transaction), then tell clients and watchers.
 
@@ -404,6 +419,7 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @servers.begun_by(lambda kv: kv._store.begin_range)
     async def Range(self, request: rpc_pb2.RangeRequest, context: grpc.aio.ServicerContext) -> rpc_pb2.RangeResponse:
         while True:
             with contextlib.suppress(NoSpace):  # what it saw was taken back: look again

@@ -322,7 +322,7 @@ class _Loading:
             one
             for index, each in enumerate(_valid(spec.get("controllers"), none))
             if _is_started(each)
-            for one in self._replicas(self._controller(each), each, index)
+            for one in self._replicas(self._controller(each, ("spec", "controllers", index)), each, index)
         ]
         names = [each.name for each in controllers]
         for index, name in enumerate(names):
@@ -352,22 +352,31 @@ class _Loading:
         for index, name in enumerate(stated):
             if name is INVALID:
                 continue
-            place = self._here / name.replace("{operators}", str(operators()))
-            if not place.exists():
-                is_built = "{operators}" in name
-                text = f"there is no {place}" if is_built else f"there is no {name} beside this file"
-                hint = "scripts/operators builds operators" if is_built else ""
-                self._report.add(("spec", "cluster", "manifests", index), text, hint)
-            found.append(place)
+            found.append(self._found(name, self._here, ("spec", "cluster", "manifests", index)))
         return found
 
-    def _controller(self, stated: Mapping[str, Any]) -> Controller:
+    def _found(self, name: str, folder: Path, path: documents.Path) -> Path:
+        """The file or folder of that name, if it exists; what only a trial knows (``{folder}``) is not looked at."""
+        is_built = "{operators}" in name
+        place = folder / name.replace("{operators}", str(operators())).replace("{here}", str(self._here))
+        if "{" not in str(place) and not place.exists():
+            text = (
+                f"there is no {place}" if is_built or folder != self._here else f"there is no {name} beside this file"
+            )
+            self._report.add(path, text, "scripts/operators builds operators" if is_built else "")
+        return place
+
+    def _controller(self, stated: Mapping[str, Any], path: documents.Path) -> Controller:
         ready: Mapping[str, Any] = _valid(stated.get("ready"), {})
+        directory = _valid(stated.get("directory"), "")
+        program = next(iter(_valid(stated["command"], ())), "")
+        if isinstance(program, str) and "/" in program:  # others are on the PATH
+            self._found(program, self._here / directory, (*path, "command", 0))
         return Controller(
             stated["name"],
             tuple(stated["command"]),
             stated.get("env", {}),
-            stated.get("directory", ""),
+            directory,
             _valid(ready.get("log"), ""),
             _valid(stated.get("clock"), ""),
         )

@@ -21,6 +21,7 @@ from kemu.emulated.objects import names, resources
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.fields.unsimulated import LEAVE_OUT, UNSIMULATED
 from kemu.emulated.objects.kinds import removed_betas
+from kemu.emulated.objects.volumes.claims import DEFAULT_CLASS
 from kemu.emulated.settings.documents import Document, Path
 from kemu.emulated.settings.shapes import Report
 from kemu.lab.incidents import lives, trimming
@@ -442,10 +443,23 @@ def _complete(kept: Kept, priorities: Mapping[str, int]) -> None:
     have = {(each["kind"], each["metadata"]["name"]) for each in kept.objects} | _EVERYWHERE
     made: dict[tuple[str, str], dict[str, Any]] = {}
 
-    def make(api_version: str, kind: str, name: str, **fields: Any) -> None:
+    def make(api_version: str, kind: str, name: str, *, annotations: Mapping[str, str] = {}, **fields: Any) -> None:
         if (kind, name) not in have and (kind, name) not in made:
-            made[kind, name] = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **fields}
+            metadata = {"name": name, **({"annotations": annotations} if annotations else {})}
+            made[kind, name] = {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
 
+    if claims is None and not any(kept.of("StorageClass")):
+        # Replicas that a run adds want volumes, too.
+        for wanted in (each["spec"].get("storageClassName") for each in templates.values()):
+            if wanted != "":
+                make(
+                    "storage.k8s.io/v1",
+                    "StorageClass",
+                    wanted or "standard",
+                    annotations={} if wanted else {DEFAULT_CLASS: "true"},
+                    provisioner="csi.example.com",
+                    volumeBindingMode="WaitForFirstConsumer",
+                )
     for each in kept.objects:
         namespace = str(each["metadata"].get("namespace") or "default")
         kind = resources.BY_KIND.get(each["kind"])
@@ -483,6 +497,7 @@ def _claim(
     }
     volume = f"{namespace}-{name}"
     named = {"storageClassName": stated.get("storageClassName") or ""}
+    named |= {"volumeMode": stated["volumeMode"]} if "volumeMode" in stated else {}
     yield {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",

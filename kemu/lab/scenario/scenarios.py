@@ -6,6 +6,7 @@ times are integer nanoseconds from the start of the run unless a name says ``_s`
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -187,6 +188,8 @@ class Scenario:
     """Settings by name; those that run."""
     bugs: tuple[str, ...]
     """Names of :mod:`kemu.emulated.variants`: what ``bugs`` switches on and ``fixes`` off."""
+    streams: str
+    """``shared`` or ``perKind``: on which Watch streams its actors see the kinds that they watch."""
     chaos: tuple[Fault, ...]
     holds: tuple[Hold, ...]
     """Messages that are kept back (``sim``)."""
@@ -215,6 +218,11 @@ class Scenario:
 
         Loading it again gives the same scenario.
         """
+        return self._text
+
+    @functools.cached_property
+    def _text(self) -> str:
+        """Large definitions take half a second."""
         return str(
             yaml.dump(
                 self.resolved,

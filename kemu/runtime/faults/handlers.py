@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.runtime.faults.kinds import KINDS
+from kemu.runtime.faults.kinds import KINDS, carriers
 
 End = Callable[[], object]
 """Ends a fault in an actor."""
@@ -86,5 +86,5 @@ class Handlers:
 
 
 def _concerns(what: str, parameters: Mapping[str, Any], actor: str) -> bool:
-    names = KINDS[what].carried_out_by
-    return names == "*" or actor in parameters[names]
+    names = carriers(what, parameters)
+    return names == "*" or (names != "" and actor in parameters[names])

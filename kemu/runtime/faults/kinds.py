@@ -11,6 +11,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 
 class Form(enum.Enum):
@@ -139,6 +140,9 @@ _BELOW = Parameter(
     "belowGrpc",
     Form.SWITCH,
     "On Ray: done to the bytes between the cells of these actors, so that gRPC itself has to deal with it.",
+)
+_OF_KINDS = Parameter(
+    "resource", Form.TEXTS, "Only watches of these kinds, by plurals or patterns: resourceslices, persistentvolume*."
 )
 _ACTOR = Parameter("actor", Form.ACTORS, "Who; a pattern such as kubelet/* picks one by the seed.", required=True)
 
@@ -294,10 +298,10 @@ _ALL = (
     Kind(
         "delay",
         "Messages take longer, each by a time of its own; those of one stream stay in order.",
-        (_FROM, _TO, Parameter("by", Form.TIME, "How much longer.", required=True), _BELOW),
+        (_FROM, _TO, Parameter("by", Form.TIME, "How much longer.", required=True), _OF_KINDS, _BELOW),
         Effects(
             requests="arrive later, or their answers do",
-            streams="stay in order: a message waits for the one before it",
+            streams="stay in order: a message waits for the one before it; with resource, events of other kinds do not",
             keepalives="are answered in time",
         ),
         begins="what {from} sends to {to} comes late",
@@ -517,6 +521,7 @@ _ALL = (
         "API servers end watches, and the clients have to resume them.",
         (
             Parameter("of", Form.ACTORS, "Whose watches.", required=True),
+            _OF_KINDS,
             Parameter(
                 "compacted", Form.SWITCH, "What they would resume from is gone: they have to list anew.", default=False
             ),
@@ -723,3 +728,11 @@ PROCESS_FAULTS = ("kill", "stop")
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _ALL})
 """By name."""
+
+
+def carriers(what: str, parameters: Mapping[str, Any]) -> str:
+    """The parameter whose actors carry a fault out themselves; ``*``: all that can do it; empty: the runtime does."""
+    kind = KINDS.get(what)
+    found = kind.carried_out_by if kind is not None else ""
+    # To the network, messages are all the same.
+    return found or ("from" if what == "delay" and parameters.get(_OF_KINDS.name) else "")

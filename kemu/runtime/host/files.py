@@ -47,16 +47,18 @@ class FileDisk:
         while view:
             view = view[handle.write(view) :]
 
-    def write(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes, *, durably: bool = True) -> None:
         path = self._path(name)
         self._forget(name)
         aside = self._directory / f".{name}.new"
         with open(aside, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if durably:
+                os.fsync(file.fileno())
         os.replace(aside, path)
-        self._fsync_directory()
+        if durably:
+            self._fsync_directory()
 
     def truncate(self, name: str, size: int) -> None:
         path = self._path(name)
@@ -128,11 +130,11 @@ class ActorDisk(FileDisk):
             self.faults.before_append(size, data, lambda part: FileDisk.append(self, name, part))
         super().append(name, data)
 
-    def write(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes, *, durably: bool = True) -> None:
         if self.faults is not None:
             self._path(name)
             self.faults.before_write()
-        super().write(name, data)
+        super().write(name, data, durably=durably)
 
     def fsync(self, name: str) -> None:
         if self.faults is not None:

@@ -25,7 +25,7 @@ from kemu.runtime import outside, random_streams, runtimes, tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink, Random, Took
 from kemu.runtime.faults.handlers import Handler, Handlers
 from kemu.runtime.faults.hits import CHAOS, Hits
-from kemu.runtime.faults.kinds import KINDS
+from kemu.runtime.faults.kinds import carriers
 from kemu.runtime.host import disk_faults, files, tokens, wall_clocks
 from kemu.runtime.host.calls import channels, far_calls, inbound, relays
 from kemu.runtime.rpc import clients, network_faults, networks, servers
@@ -118,7 +118,7 @@ class Host:
 
     def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
         """Begin a fault of a kind that actors carry out, of clocks, or of the network."""
-        if KINDS[what].carried_out_by:
+        if carriers(what, parameters):
             self.handlers.begin(fault, what, parameters)
             return
         if what in (SKEW, JUMP):

@@ -44,15 +44,20 @@ class MemoryChannel:
     ``connect`` makes a link to wherever that server is now; it never fails, its calls do.
     """
 
-    __slots__ = ("_closed", "_connect", "current", "loop", "metadata")
+    __slots__ = ("_arguments", "_closed", "_connect", "current", "loop", "metadata")
 
     def __init__(
-        self, connect: Callable[[], Link], loop: asyncio.AbstractEventLoop, metadata: Metadata = NO_METADATA
+        self,
+        connect: Callable[..., Link],
+        loop: asyncio.AbstractEventLoop,
+        metadata: Metadata = NO_METADATA,
+        arguments: tuple[object, ...] = (),
     ) -> None:
-        """``metadata`` goes with every call."""
+        """``metadata`` goes with every call; ``arguments``: for ``connect``."""
         self.loop = loop
         self.metadata = tuple(Metadatum(key, value) for key, value in metadata)
         self._connect = connect
+        self._arguments = arguments
         self.current: Link | None = None
         """The connection, if it was needed yet; it may be broken."""
         self._closed = False
@@ -63,7 +68,7 @@ class MemoryChannel:
         if link is None or link.broken:
             if self._closed:
                 raise grpc.aio.UsageError("Channel is closed.")
-            link = self.current = self._connect()
+            link = self.current = self._connect(*self._arguments)
         return link
 
     def is_blocked(self) -> bool:

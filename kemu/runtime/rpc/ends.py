@@ -76,15 +76,15 @@ class Standin:
         return self.message().SerializeToString()
 
 
-class Plain(abc.ABC):
+class Plain:  # no abc.ABC: every stream asks whether its loop is one
     """An event loop whose steps are plain data: it needs no call to schedule one, and the last may become the next."""
 
     ready: deque[tuple[Callable[..., object], tuple[Any, ...], contextvars.Context | None]]
     """What ``call_soon`` schedules with a context."""
 
-    @abc.abstractmethod
     def step_context(self) -> contextvars.Context:
         """In which steps run that the running code asks for."""
+        raise NotImplementedError
 
 
 def context_of(loop: asyncio.AbstractEventLoop) -> contextvars.Context:
@@ -288,21 +288,17 @@ class End:
             self.update_window()
         return data
 
-    async def listen(
+    def listen(
         self,
         parse: Callable[[bytes], Any],
         handle: Callable[[Any], object],
         pause: Pause | None = None,
         first: Callable[[], object] | None = None,
-    ) -> bool:
+    ) -> asyncio.Future[bool]:
         """Have every message handed to ``handle``, from now until the stream is over, however it ends, or ``handle``
-        returns something true. Returns whether it did; raises what it raises. It may not be read meanwhile.
+        returns something true. To be awaited: whether it did; raises what it raises. It may not be read meanwhile.
         """
-        listener = self.begin_listening(parse, handle, pause, first)
-        try:
-            return await listener.over
-        finally:
-            self.end_listening(listener)
+        return self.begin_listening(parse, handle, pause, first).over
 
     def begin_listening(
         self,
@@ -312,7 +308,7 @@ class End:
         first: Callable[[], object] | None = None,
     ) -> Listener:
         """For :meth:`listen`: its ``over`` is to be awaited, and then :meth:`end_listening` called."""
-        if self.waiter is not None or self.listener is not None:
+        if self.waiter is not None or (self.listener is not None and not self.listener.over.done()):
             raise grpc.aio.UsageError("another task is reading this stream")
         listener = self.listener = Listener(self, parse, handle, pause, first)
         if self.inbox is not None:

@@ -131,7 +131,7 @@ class Peer:
         """It has no connections any more; its code may still clean up."""
         self.paused = False
         """Its code stands still. The kernel goes on acknowledging what arrives, but pings are not answered."""
-        self.missed: list[Callable[[], object]] = []
+        self.missed: tuple[Callable[[], object], ...] = ()
         """What it notices when it goes on."""
         self.links: dict[PartitionedLink, None] = {}
         """Links of both directions, oldest first."""
@@ -193,7 +193,7 @@ class Network:
 
     def resume(self, peer: Peer) -> None:
         peer.paused = False
-        missed, peer.missed = peer.missed, []
+        missed, peer.missed = peer.missed, ()
         for notice in missed:
             notice()
         self._settle_all(peer)
@@ -472,7 +472,7 @@ class PartitionedLink(Link):
     def _client_notices(self, what: str) -> None:
         client = self.client
         if client.paused:
-            client.missed.append(lambda: self._client_notices("connection reset by peer"))
+            client.missed += (lambda: self._client_notices("connection reset by peer"),)
             return
         client.links.pop(self, None)
         if self.calls and not client.gone:
@@ -485,7 +485,7 @@ class PartitionedLink(Link):
         if server is None:
             return
         if server.paused:
-            server.missed.append(self._server_notices)
+            server.missed += (self._server_notices,)
             return
         server.links.pop(self, None)
         if self.contexts and not server.gone:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import grpc
@@ -28,7 +28,7 @@ def each(
     handle: Callable[[Any], object],
     pause: Pause | None = None,
     first: Callable[[], object] | None = None,
-) -> Coroutine[Any, Any, object]:
+) -> Awaitable[object]:
     """Hand every message of a stream to ``handle``, until its end or until ``handle`` returns something true. ``call``:
     a client's call, or a server's context. To be awaited.
 

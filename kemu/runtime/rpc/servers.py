@@ -84,6 +84,8 @@ def _style(behavior: Callable[..., Any]) -> tuple[bool, bool]:
 
 
 _WHOLE = (Message, Standin)
+_NO_METHODS: dict[str, _Method] = {}
+"""Stays empty: most actors serve nothing."""
 
 
 class Server:
@@ -108,25 +110,28 @@ class Server:
         self._ready = ready_of(loop)
         self._spawn = spawn
         self._on_error = on_error
-        self._methods: dict[str, _Method] = {}
-        self._generic_handlers: list[Any] = []
+        self._methods = _NO_METHODS
+        self._generic_handlers: tuple[Any, ...] = ()
 
     # Registration
 
     def add_registered_method_handlers(self, service_name: str, method_handlers: Mapping[str, Any]) -> None:
+        if self._methods is _NO_METHODS:
+            self._methods = {}
         for name, handler in method_handlers.items():
             path = f"/{service_name}/{name}"
             self._methods[path] = _Method(f"{self.name}: {path}", handler)
 
     def add_generic_rpc_handlers(self, generic_rpc_handlers: Sequence[Any]) -> None:
-        self._generic_handlers.extend(generic_rpc_handlers)
+        self._generic_handlers += tuple(generic_rpc_handlers)
 
     def _find(self, call: ClientEnd) -> _Method | None:
         details = _HandlerCallDetails(call.method, call.metadata)
         for generic in self._generic_handlers:
             handler = generic.service(details)
             if handler is not None:
-                method = self._methods[call.method] = _Method(f"{self.name}: {call.method}", handler)
+                method = _Method(f"{self.name}: {call.method}", handler)
+                self._methods = {**self._methods, call.method: method}
                 return method
         return None
 
@@ -279,7 +284,7 @@ class Context(ServerEnd):
         handle: Callable[[Any], object],
         pause: Pause | None = None,
         first: Callable[[], object] | None = None,
-    ) -> Coroutine[Any, Any, bool]:
+    ) -> asyncio.Future[bool]:
         """:meth:`read` until the client half-closes the call, with a step of the loop for each request and no task that
         waits for it."""
         self._raise_if_over()

@@ -129,12 +129,19 @@ class VirtualClock:
         await self._master.started()
 
     def sleep(self, seconds: float, *, background: bool = False) -> Coroutine[Any, Any, None]:
-        return self.sleep_until_ns(self.now_ns() + round(seconds * SECOND_NS), background=background)
+        master = self._master
+        now_ns = master.loop.now_ns - master.origin_ns if master.running else 0
+        return self.sleep_until_ns(now_ns + round(seconds * SECOND_NS), background=background)
 
     async def sleep_until_ns(self, when_ns: int, *, background: bool = False) -> None:
         master = self._master
-        waiter: asyncio.Future[None] = master.loop.create_future()
-        timer = master.call_at_ns(when_ns, tasks.wake, (waiter,), self._context, background)
+        loop = master.loop
+        waiter: asyncio.Future[None] = loop.create_future()
+        timer: LoopTimer | EarlyTimer
+        if master.running:  # MasterClock.call_at_ns, inlined
+            timer = loop.set_timer(when_ns + master.origin_ns, tasks.wake, (waiter,), self._context, background)
+        else:
+            timer = master.call_at_ns(when_ns, tasks.wake, (waiter,), self._context, background)
         try:
             await waiter
         except asyncio.CancelledError:
@@ -166,6 +173,9 @@ class SkewedClock(VirtualClock):
     def unix_offset_ns(self) -> int:
         assert self._skew is not None
         return self._master.epoch_unix_ns + self._skew.wall_ahead_ns
+
+    def sleep(self, seconds: float, *, background: bool = False) -> Coroutine[Any, Any, None]:
+        return self.sleep_until_ns(self.now_ns() + round(seconds * SECOND_NS), background=background)
 
     async def sleep_until_ns(self, when_ns: int, *, background: bool = False) -> None:
         assert self._skew is not None

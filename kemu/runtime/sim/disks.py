@@ -108,7 +108,7 @@ class MemoryDisk:
         file.last = file.packed_bytes + len(file.tail)
         file.tail += data
 
-    def write(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes, *, durably: bool = True) -> None:
         files = self._open()
         file_names.check(name)
         if self.faults is not None:

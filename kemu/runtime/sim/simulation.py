@@ -76,10 +76,10 @@ class SimEnv(Owner):
         self.context.run(OWNER.set, self)
         self.clock = VirtualClock(runtime.master, self.context)
         cores = runtime.cores
-        self.work: Callable[[float], Awaitable[None]]
-        self.work = self.clock.sleep if cores is None else functools.partial(cores.work, self)
         self.disk = disk
-        disk.sleep = self.clock.sleep
+        disk.sleep = sleep = self.clock.sleep
+        self.work: Callable[[float], Awaitable[None]]
+        self.work = sleep if cores is None else functools.partial(cores.work, self)
         disk.usual_s = runtime.fsync_time_of(name, incarnation)
         self.server = Server(name, self._spawn_handler, runtime.loop, self._handler_failed, self.context)
         self.peer = Peer(name, self.server)
@@ -121,8 +121,7 @@ class SimEnv(Owner):
             if "://" in name:
                 raise errors.SimulationError(f"{name} is outside of virtual time; {self.name} can dial actors only")
             runtime = self._runtime
-            connect = functools.partial(runtime.network.connect, self.peer, name)
-            channel = MemoryChannel(connect, runtime.loop, (("kemu-actor", self.name),))
+            channel = MemoryChannel(runtime.connect, runtime.loop, (("kemu-actor", self.name),), (self.peer, name))
             if first is None:
                 self._first = name, channel
             else:
@@ -273,6 +272,8 @@ class SimRuntime:
         wires = SimWires(self.loop, self.streams, timing or {}, steering, self._redrawing)
         self.hits = Hits(lambda event: self._log(CHAOS, event))
         self.network = Network(wires.to, self._connection_lost, wires.keepalive_timeout_s, self.hits.strike)
+        self.connect = self.network.connect
+        """One for all actors."""
         self.network.partitions.keepalive_time_s = wires.keepalive_time_s
         stream = self.streams.stream
         self.handlers = Handlers(self.hits.strike, lambda fault, actor: stream("fault", fault, actor))

@@ -24,12 +24,13 @@ from kemu.runtime.sim.steering.steering import Steering, ends_of
 DEFAULT_LATENCY_S = 0.001
 LATENCIES = ("apiLatency", "watchLatency", "storeLatency", "otherLatency")
 """The latencies of :class:`SimWires`."""
+_DRAWN_AT_ONCE = 8
 
 
 class Latency:
     """One-way delay of a class of messages, on one link or on all."""
 
-    __slots__ = ("_distribution", "_stream", "constant_ns")
+    __slots__ = ("_distribution", "_stream", "constant_ns", "drawn")
 
     def __init__(self, distribution: distributions.Distribution, stream: random.Random | None = None) -> None:
         """``stream``: from which it is drawn, unless it is constant."""
@@ -38,12 +39,18 @@ class Latency:
         constant = distribution.constant
         self.constant_ns = -1 if constant is None else round(constant * SECOND_NS)
         """-1: to be drawn."""
+        self.drawn: list[int] = []
+        """Delays of the next messages, the next one last."""
 
     def draw_ns(self) -> int:
-        stream = self._stream
-        assert stream is not None
-        # One number of the stream for each message, so that the n-th message of a link always gets the same.
-        return max(0, round(self._distribution.quantile(stream.random()) * SECOND_NS))
+        if not self.drawn:
+            stream = self._stream
+            assert stream is not None
+            # One number of the stream for each message, so that the n-th message of a link always gets the same.
+            shares = [stream.random() for _ in range(_DRAWN_AT_ONCE)]
+            shares.reverse()
+            self.drawn = [max(0, round(seconds * SECOND_NS)) for seconds in self._distribution.quantiles(shares)]
+        return self.drawn.pop()
 
     def next_ns(self) -> int:
         return self.constant_ns if self.constant_ns >= 0 else self.draw_ns()
@@ -59,10 +66,15 @@ class RedrawnLatency(Latency):
         self._redrawing, self._again = again
 
     def draw_ns(self) -> int:
-        return self._redrawing.lasting(super().draw_ns(), self._draw_again_ns)
+        assert self._stream is not None
+        # One by one: the stream is soon another.
+        return self._redrawing.lasting(self._quantile_ns(self._stream.random), self._draw_again_ns)
 
     def _draw_again_ns(self) -> int:
-        return max(0, round(self._distribution.quantile(self._again()) * SECOND_NS))
+        return self._quantile_ns(self._again)
+
+    def _quantile_ns(self, draw: Callable[[], float]) -> int:
+        return max(0, round(self._distribution.quantile(draw()) * SECOND_NS))
 
 
 Again = tuple[Redrawing, Callable[[], float]]
@@ -104,24 +116,27 @@ class Latencies:
 class SimWire:
     """Connections to servers of one class."""
 
-    __slots__ = ("_latencies", "_loop", "_watch_latencies")
+    __slots__ = ("_latencies", "_loop", "_watch_latencies", "carry")
 
     def __init__(self, loop: VirtualLoop, latencies: Latencies, watch_latencies: Latencies) -> None:
         """``watch_latencies``: of what the server sends in watches; ``latencies``: of everything else."""
         self._loop = loop
         self._latencies = latencies
         self._watch_latencies = watch_latencies
+        self.carry: Callable[[End, Deliver[Any], Any], None] = self._carry
+        """Once for all connections."""
 
     def add(self, end: ClientEnd | ServerEnd) -> None:
         is_watch = not end.is_client and end.method.endswith("/Watch")
         latencies = self._watch_latencies if is_watch else self._latencies
         end.latency = latencies.constant or latencies.of(*ends_of(end))
 
-    def carry(self, end: End, deliver: Deliver[P], payload: P) -> None:
+    def _carry(self, end: End, deliver: Deliver[P], payload: P) -> None:
         latency = end.latency
         delay_ns = latency.constant_ns
         if delay_ns < 0:
-            delay_ns = latency.draw_ns()
+            drawn = latency.drawn
+            delay_ns = drawn.pop() if drawn else latency.draw_ns()
         loop = self._loop
         when_ns = loop.now_ns + delay_ns
         if when_ns < end.last_ns:
@@ -166,12 +181,12 @@ class SimWire:
 class SteeredWire(SimWire):
     """The same, where it is chosen when messages arrive."""
 
-    __slots__ = ("_steering", "carry")
+    __slots__ = ("_steering",)
 
     def __init__(self, loop: VirtualLoop, latencies: Latencies, watch_latencies: Latencies, steering: Steering) -> None:
         super().__init__(loop, latencies, watch_latencies)
         self._steering = steering
-        self.carry = steering.carry  # type: ignore[method-assign]
+        self.carry = steering.carry
 
     def add(self, end: ClientEnd | ServerEnd) -> None:
         super().add(end)

@@ -1,6 +1,8 @@
-"""Timelines for the recorder: small clusters with disruption budgets, with pods that wait for a permit, with extenders.
+"""Timelines for the recorder: small clusters with disruption budgets, with pods that wait for a permit, with extenders;
+and ones in which the API server does not take statuses.
 
-``random`` are the timelines of :mod:`tests.conformance.random_timelines`, as they are.
+``random`` are the timelines of :mod:`tests.conformance.random_timelines`, as they are; in ``overtaking``, watches of
+nodes and of pods lag behind.
 """
 
 from __future__ import annotations
@@ -12,15 +14,24 @@ from tests.conformance import random_timelines
 
 Json = dict[str, Any]
 
-FAMILIES = ("random", "budgets", "permit", "extended")
+FAMILIES = ("random", "budgets", "permit", "extended", "refused", "overtaking")
 START = "2000-01-01T00:00:05Z"
 """Where the virtual clock of the recorder begins, plus a few seconds."""
+PASSING = ("Conflict", "InternalError", "ServiceUnavailable", "outcome unknown", "connection refused")
+LASTING = ("Timeout", "TooManyRequests", "connection reset")
+"""Errors that kube-scheduler tries to get over at once, and others."""
 BEFORE = "1999-12-31T23:{:02}:{:02}Z"
 
 
 def case(family: str, seed: int, number: int) -> Json:
     rng = random.Random(f"{family} {seed} {number}")
-    made = random_timelines.case(rng.randrange(1 << 30)) if family == "random" else _Maker(rng, family).make()
+    if family in ("random", "overtaking"):
+        made = random_timelines.case(rng.randrange(1 << 30))
+    else:
+        made = _Maker(rng, family).make()
+    if family == "overtaking":
+        # Pods that are there from the beginning have a second to be shown.
+        made["lateKinds"] = {"nodes": rng.choice((0.35, 1.35, 2.75)), "pods": rng.choice((0, 0.25, 0.65))}
     for place, pod in enumerate(made["pods"]):
         if "nodeName" in pod["spec"]:
             pod["status"]["startTime"] = BEFORE.format(place // 60, place % 60)
@@ -48,6 +59,10 @@ class _Maker:
         elif self.family == "permit":
             permit = {"enabled": [{"name": "ScriptedPermit"}]}
             made["configuration"] = {"profiles": [{"plugins": {"permit": permit}}]}
+        elif self.family == "refused":
+            made["statusErrors"] = {
+                name: self.errors() for name in rng.sample(self.names, min(len(self.names), rng.randrange(1, 5)))
+            }
         else:
             made["extenders"] = [self.extender(names) for _ in range(rng.randrange(1, 3))]
         events = []
@@ -97,6 +112,11 @@ class _Maker:
         elif self.family == "permit" and rng.random() < 0.7:
             metadata["annotations"]["kemu.dev/permit"] = self.permit()
         return {"metadata": metadata, "spec": spec, "status": {}}
+
+    def errors(self) -> list[str]:
+        """What patches of the status of a pod get first: mostly what is tried again, up to three times."""
+        rng = self.rng
+        return [rng.choice(PASSING if rng.random() < 0.8 else LASTING) for _ in range(rng.randrange(1, 7))]
 
     def permit(self) -> str:
         rng = self.rng

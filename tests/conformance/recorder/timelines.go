@@ -77,7 +77,9 @@ type history struct {
 	Events        []event                         `json:"events"`
 	AttemptS      float64                         `json:"attempt_s"`
 	WatchS        float64                         `json:"watch_s"`
+	LateKinds     map[string]float64              `json:"lateKinds"`
 	BindErrors    map[string]int                  `json:"bindErrors"`
+	StatusErrors  map[string][]string             `json:"statusErrors"`
 	FeatureGates  map[string]bool                 `json:"featureGates"`
 	Configuration json.RawMessage                 `json:"configuration"`
 	Extenders     []extenderCase                  `json:"extenders"`
@@ -293,8 +295,8 @@ func play(parent context.Context, asked *history, small latencies, lots *rand.Ra
 	}
 	stored := fake.NewSimpleClientset()
 	w := newWorld(asked, small, stored.Tracker())
-	if asked.WatchS > 0 {
-		stored.PrependWatchReactor("*", w.lateWatches(time.Duration(asked.WatchS*float64(time.Second))))
+	if asked.WatchS > 0 || len(asked.LateKinds) > 0 {
+		stored.PrependWatchReactor("*", w.lateWatches(asked.WatchS, asked.LateKinds))
 	}
 	factory := scheduler.NewInformerFactory(stored, 0)
 	recorders := func(string) events.EventRecorderLogger { return listener{w} }
@@ -323,6 +325,12 @@ func play(parent context.Context, asked *history, small latencies, lots *rand.Ra
 	if len(asked.Groups) > 0 {
 		// Of all ways to place the members of a group on equal nodes only one is recorded: that of a search from the first.
 		lots = nil
+	}
+	if len(asked.StatusErrors) > 0 {
+		// The first of equal nodes, and waits without jitter.
+		lots = nil
+		defer func(drawn func() float64) { jitterRand = drawn }(jitterRand)
+		jitterRand = func() float64 { return 0 }
 	}
 	delayAttempts(sched, time.Duration(asked.AttemptS*float64(time.Second)), lots)
 	w.begin()

@@ -1,15 +1,17 @@
 package main
 
 import (
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// lateWatches shows everything so much later than the tracker has it.
-func (w *world) lateWatches(by time.Duration) clienttesting.WatchReactionFunc {
+// lateWatches shows everything so much later than the tracker has it, and kinds that are named so much later still.
+func (w *world) lateWatches(byS float64, moreS map[string]float64) clienttesting.WatchReactionFunc {
 	return func(action clienttesting.Action) (bool, watch.Interface, error) {
+		by := time.Duration(math.Round((byS + moreS[action.GetResource().Resource]) * float64(time.Second)))
 		asked := action.(clienttesting.WatchActionImpl)
 		inner, err := w.tracker.Watch(action.GetResource(), action.GetNamespace(), asked.ListOptions)
 		if err != nil {

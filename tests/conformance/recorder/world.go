@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net"
+	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -400,6 +404,11 @@ func (p slowPods) Patch(
 ) (*v1.Pod, error) {
 	pod := &v1.Pod{}
 	return pod, p.world.call(name, func() error {
+		if rest := p.world.asked.StatusErrors[name]; len(rest) > 0 {
+			p.world.asked.StatusErrors[name] = rest[1:]
+			p.world.note(entry{Pod: name, What: "refused", Message: rest[0]})
+			return statusError(rest[0], name)
+		}
 		before := p.world.pods[name]
 		content, err := json.Marshal(before)
 		if err == nil {
@@ -419,6 +428,28 @@ func (p slowPods) Patch(
 		p.world.put(pod)
 		return nil
 	})
+}
+
+// statusError is what a client gets instead of an answer to a patch of a status.
+func statusError(what, name string) error {
+	switch what {
+	case "Conflict":
+		return apierrors.NewConflict(podsResource.GroupResource(), name, errors.New("it changed"))
+	case "InternalError":
+		return apierrors.NewInternalError(errors.New("it broke"))
+	case "ServiceUnavailable":
+		return apierrors.NewServiceUnavailable("it is away")
+	case "Timeout":
+		return apierrors.NewTimeoutError("it is slow", 0)
+	case "TooManyRequests":
+		return apierrors.NewTooManyRequests("it is busy", 0)
+	case "outcome unknown":
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Message: "etcdserver: request timed out"}}
+	case "connection refused", "connection reset":
+		cause := map[string]syscall.Errno{"connection refused": syscall.ECONNREFUSED, "connection reset": syscall.ECONNRESET}[what]
+		return &url.Error{Op: "Patch", URL: "https://apiserver", Err: &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", cause)}}
+	}
+	panic("no such error: " + what)
 }
 
 // call waits, applies what is asked for if the pod is there, and waits for the answer.

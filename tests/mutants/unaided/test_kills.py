@@ -10,6 +10,8 @@ import pytest
 from tests.mutants.unaided import search
 from tests.mutants.unaided.planting import MUTANTS
 
+pytestmark = pytest.mark.slow
+
 KILLS = json.loads(search.KILLS.read_text())
 
 

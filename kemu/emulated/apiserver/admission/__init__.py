@@ -14,6 +14,7 @@
     identities                     ServiceAccount: a pod has an account that exists, its containers mount a token; off
                                    by default, on in ``kemu up``; always: checks of roles, bindings and certificates
     node_features                  NodeDeclaredFeatureValidator: updates that the node of a pod cannot carry out
+    jobs                           JobValidation: a Job whose pods are a gang keeps its parallelism
     pod_topologies                 PodTopologyLabels: a pod has the zone and the region of its node
     quotas                         ResourceQuota: what exceeds a quota is refused, what does not is charged
 
@@ -43,6 +44,7 @@ from kemu.emulated.apiserver.admission.identities.certificates import Certificat
 from kemu.emulated.apiserver.admission.identities.role_escalations import RoleEscalations
 from kemu.emulated.apiserver.admission.identities.service_accounts import ServiceAccount
 from kemu.emulated.apiserver.admission.ingresses import DefaultIngressClass
+from kemu.emulated.apiserver.admission.jobs import JobValidation
 from kemu.emulated.apiserver.admission.limit_ranges import LimitRanger
 from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.emulated.apiserver.admission.node_features import NodeDeclaredFeatureValidator
@@ -85,6 +87,7 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "DefaultIngressClass": DefaultIngressClass,
     "PodTopologyLabels": PodTopologyLabels,
     "NodeDeclaredFeatureValidator": NodeDeclaredFeatureValidator,
+    "JobValidation": JobValidation,
     "ResourceQuota": ResourceQuota,
 }
 """In the order in which they run."""

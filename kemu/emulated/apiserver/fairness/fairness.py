@@ -43,8 +43,8 @@ class _Flow(NamedTuple):
     """Of its schema."""
     hand: tuple[int, ...]
     asked: Attributes
-    widens: bool
-    """Whether requests may need several seats."""
+    collection: str
+    """Empty: none of the requests needs several seats."""
 
 
 class Fairness:
@@ -96,23 +96,28 @@ class Fairness:
         if where is not None:
             key = by, verb, where.namespace, where.resource, getattr(request, "subresource", "")
         found = self._flows.get(key) or self._flow(key, request)
-        seats = self._estimate(found, request) if found.widens else ()
-        ticket = Ticket(found.level, found.counts, work, *seats)
-        found.level.enter(ticket, found.hand)
+        level, counts, hand, asked, collection = found
+        if not collection:
+            ticket = Ticket(level, counts, work)
+        elif asked.verb in _WRITES:
+            watches = self._fanout.count_interested(collection, asked.namespace, getattr(request, "name", ""))
+            seats = _write_seats(watches, level.widest) if watches >= _WATCHES_PER_SEAT else ()
+            ticket = Ticket(level, counts, work, *seats)
+        else:
+            ticket = Ticket(level, counts, work, self._read_seats(found, request))  # type: ignore[arg-type]
+        level.enter(ticket, hand)
         return ticket
 
-    async def seat(self, by: str, verb: str, request: attributes.Request) -> Ticket:
-        """:meth:`enter` for a request that simply waits. Raises TooManyRequests."""
+    async def turn(self, ticket: Ticket) -> None:
+        """For a request without a work that has not got its seats at once: waits for them. Raises TooManyRequests."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        ticket = self.enter(by, verb, request, turn)
-        if ticket.is_waiting:
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if not turn.done() or turn.cancelled() or turn.exception() is None:
-                    ticket.level.give_up(ticket)
-                raise
-        return ticket
+        ticket.work = turn
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.done() or turn.cancelled() or turn.exception() is None:
+                ticket.level.give_up(ticket)
+            raise
 
     def forget(self, is_gone: Callable[[Any], bool]) -> None:
         """A client has gone: what it asked for need not be served."""
@@ -156,7 +161,7 @@ class Fairness:
     # Which flow
 
     def _flow(self, key: tuple[str, ...], request: attributes.Request) -> _Flow:
-        by, verb, stated, *_ = key
+        by, verb, stated, *rest = key
         # Bindings of one request may be in several namespaces: the first counts.
         asked = next(iter(attributes.of_request(verb, request)), Attributes("create", "", "pods", "", "", "", ""))
         # The namespace of a namespace is itself, as in RequestInfo.
@@ -170,7 +175,7 @@ class Fairness:
         widens = asked.verb in ("list", "watch") or (
             asked.verb in _WRITES and (asked.resource, asked.subresource) != ("serviceaccounts", "token")
         )
-        found = _Flow(level, counts, hand, asked, widens)
+        found = _Flow(level, counts, hand, asked, (rest[0] if rest else "pods") if widens else "")
         # A namespace that stands in the object alone is another one the next time.
         if namespace == stated:
             if len(self._flows) >= _REMEMBERED:
@@ -180,28 +185,20 @@ class Fairness:
 
     # How wide
 
-    def _estimate(self, found: _Flow, request: attributes.Request) -> tuple[int, int, int]:
-        """Seats that it takes; those afterwards, and how long it takes these (``request/width.go``)."""
-        asked = found.asked
-        where = getattr(request, "resource", None)
-        collection = self._cache.collections.get("pods" if where is None else where.resource)
+    def _read_seats(self, found: _Flow, request: api_pb2.ListRequest | api_pb2.WatchCreate) -> int:
+        """Seats that a list or watch takes (``request/width.go``)."""
+        collection = self._cache.collections.get(found.collection)
         if collection is None:
-            return 1, 0, 0
-        widest = found.level.widest or MOST_LIST_SEATS
-        if isinstance(request, api_pb2.ListRequest | api_pb2.WatchCreate):
-            return max(1, min(self._list_seats(asked, request, collection), widest, MOST_LIST_SEATS)), 0, 0
-        watches = self._fanout.count_interested(collection.name, asked.namespace, getattr(request, "name", ""))
-        if watches < _WATCHES_PER_SEAT:
-            return 1, 0, 0
-        seats = math.ceil(watches / _WATCHES_PER_SEAT)
-        final = min(seats, widest, MOST_WRITE_SEATS)
-        return 1, final, seats * _LINGER_NS // final
+            return 1
+        seats = self._list_seats(found.asked, request, collection)
+        return max(1, min(seats, found.level.widest or MOST_LIST_SEATS, MOST_LIST_SEATS))
 
     def _list_seats(
         self, asked: Attributes, request: api_pb2.ListRequest | api_pb2.WatchCreate, collection: Collection
     ) -> int:
         """``seatsBasedOnObjectSize``."""
-        if asked.name:
+        fields = request.field_selector
+        if fields and asked._replace(fields=fields).demands("metadata.name"):
             return 1
         if isinstance(request, api_pb2.WatchCreate):
             begins = request.HasField("send_initial_events") and request.send_initial_events
@@ -297,6 +294,13 @@ class Fairness:
             limits = lending.shares(whole, claims)
         for level, seats in zip(limited, limits, strict=True):
             level.resize(_rounded(seats))
+
+
+def _write_seats(watches: int, widest: int) -> tuple[int, int, int]:
+    """Seats that a write takes; those afterwards, and how long it takes these."""
+    seats = math.ceil(watches / _WATCHES_PER_SEAT)
+    final = min(seats, widest or MOST_LIST_SEATS, MOST_WRITE_SEATS)
+    return 1, final, seats * _LINGER_NS // final
 
 
 def _limits(spec: flow.PriorityLevelConfigurationSpec) -> tuple[int, int, int | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import math
+import operator
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from kemu.errors import TooManyRequests
 from kemu.messages.k8s import flowcontrol_v1_pb2 as flow
 from kemu.runtime.env import SECOND_NS, Clock, Timer
 
+_COST = operator.attrgetter("cost")
 ESTIMATED_NS = 3_000_000
 """How long a request takes as long as nobody knows: ``estimatedServiceDuration``."""
 
@@ -23,8 +25,8 @@ class Ticket:
     """A request that waits for its seats, or has them."""
 
     __slots__ = (
-        "arrival", "cost", "counts", "is_waiting", "level", "linger_ns", "queue", "seats", "start_ns", "timer", "width",
-        "work",
+        "arrival", "cost", "counts", "expires_ns", "is_waiting", "level", "linger_ns", "queue", "seats", "start_ns",
+        "width", "work",
     )  # fmt: skip
 
     def __init__(
@@ -45,17 +47,18 @@ class Ticket:
         """``totalWork``."""
         self.arrival = 0
         """In the level's virtual time."""
-        self.start_ns = 0
-        self.timer: Timer | None = None
+        self.start_ns = self.expires_ns = 0
         self.queue: _Queue | None = None
 
 
 class _Queue:
-    __slots__ = ("executing", "index", "next", "waiting")
+    __slots__ = ("cost", "executing", "index", "next", "waiting")
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.waiting: deque[Ticket] = deque()
+        self.cost = 0
+        """Of all that wait."""
         self.executing = 0
         self.next = 0
         """Virtual time at which its next request begins: ``nextDispatchR``."""
@@ -98,7 +101,13 @@ class Level:
         """Heap of requests that are over and whose seats are still taken: when they are free, a number."""
         self._wake: Timer | None = None
         self._wake_ns = -1
+        self._line: deque[Ticket] = deque()
+        """Those that wait, in the order in which they came; some behind the first may wait no more."""
+        self._expiry: Timer | None = None
+        """Runs while any waits."""
         self._number = self._enqueued = self._robin = 0
+        self._busy: dict[_Queue, None] = {}
+        """Queues in which requests wait."""
         self._active = 0
         """Queues with requests that wait or are served."""
         self._virtual = 0
@@ -130,19 +139,21 @@ class Level:
 
     def end_period(self) -> int:
         """Returns the most seats that were wanted at once since the last time."""
-        self._sync()
+        self._sync(self._clock.now_ns())
         return self.demand.end_period()
 
     def resize(self, limit: int) -> None:
-        self._sync()
+        self._sync(self._clock.now_ns())
         self.limit = limit
         self._dispatch(None)
 
     def enter(self, ticket: Ticket, hand: Sequence[int]) -> None:
         """``hand``: the queues of its flow. Afterwards it has its seats, or waits. Raises TooManyRequests."""
-        self._sync()
+        now_ns = self._clock.now_ns()
+        if now_ns != self._synced_ns or self._lingering:
+            self._sync(now_ns)
         if not self._wanted:
-            if not self._has_room(ticket):
+            if not self.is_exempt and not self._has_room(ticket):
                 raise self._refusal(ticket.counts, "concurrency-limit")
             self._run(ticket)
             return
@@ -151,7 +162,7 @@ class Level:
         queue = self._queues[hand[offset]]
         if self._waiting:
             # Of its hand the one with the least work (``shuffleShardLocked``).
-            queue = min((self._queues[hand[place]] for place in range(offset - len(hand), offset)), key=_work)
+            queue = min((self._queues[hand[place]] for place in range(offset - len(hand), offset)), key=_COST)
         if self._taken >= self.limit and len(queue.waiting) >= self._queue_limit:
             self._bound(queue)
             raise self._refusal(ticket.counts, "queue-full")
@@ -167,15 +178,24 @@ class Level:
             return
         ticket.is_waiting = True
         queue.waiting.append(ticket)
+        self._busy[queue] = None
         self._count_waiting(ticket, 1)
         self._bound(queue)
         self._dispatch(ticket)
         if ticket.is_waiting:
-            ticket.timer = self._clock.call_at_ns(self._synced_ns + flows.WAIT_LIMIT_NS, self._expire, ticket)
+            ticket.expires_ns = self._synced_ns + flows.WAIT_LIMIT_NS
+            line = self._line
+            while line and not line[0].is_waiting:
+                line.popleft()
+            line.append(ticket)
+            if self._expiry is None:
+                self._expiry = self._clock.call_at_ns(ticket.expires_ns, self._expire)
 
     def leave(self, ticket: Ticket) -> None:
         """It has been served: others get its seats."""
-        self._sync()
+        now_ns = self._clock.now_ns()
+        if now_ns != self._synced_ns or self._lingering:
+            self._sync(now_ns)
         self._executing -= 1
         ticket.counts.executing -= 1
         queue = ticket.queue
@@ -201,7 +221,7 @@ class Level:
     def give_up(self, ticket: Ticket) -> None:
         """Its client does not want it any more; it waits or has just got its seats."""
         if ticket.is_waiting:
-            self._sync()
+            self._sync(self._clock.now_ns())
             self._eject(ticket)
         else:
             self.leave(ticket)
@@ -218,19 +238,18 @@ class Level:
         while self._waiting and self._taken < self.limit:
             count = len(self._queues)
             first = self._robin + 1
-            queue = min(
-                (one for one in self._queues if one.waiting),
-                key=lambda one: (one.next + one.waiting[0].cost, (one.index - first) % count),
-            )
+            queue, ends, turn = None, 0, 0
+            for one in self._busy:  # min() with a key would call it for each of them
+                end = one.next + one.waiting[0].cost
+                if queue is None or end < ends or (end == ends and (one.index - first) % count < turn):
+                    queue, ends, turn = one, end, (one.index - first) % count
+            assert queue is not None
             ticket = queue.waiting[0]
             if not self._has_room(ticket):
                 break
             self._robin = queue.index
             queue.waiting.popleft()
-            self._count_waiting(ticket, -1)
-            ticket.is_waiting = False
-            if ticket.timer is not None:
-                ticket.timer.cancel()
+            self._waits_no_more(ticket, queue)
             if self.limit < ticket.width and ticket.seats < ticket.width:
                 # It lingers on fewer seats, for longer.
                 ticket.linger_ns = ticket.linger_ns * ticket.width // self.limit
@@ -249,7 +268,7 @@ class Level:
     def _free(self) -> None:
         """Seats are free again for which others wait."""
         self._wake, self._wake_ns = None, -1
-        self._sync()
+        self._sync(self._clock.now_ns())
         self._dispatch(None)
 
     def _run(self, ticket: Ticket) -> None:
@@ -275,51 +294,68 @@ class Level:
             return not self._executing
         return self._taken + ticket.width <= self.limit
 
-    def _sync(self) -> None:
-        now_ns = self._clock.now_ns()
-        while self._lingering and self._lingering[0][0] <= now_ns:
-            when_ns, _, ticket = heapq.heappop(self._lingering)
-            self._advance(when_ns)
-            self._taken -= ticket.width
-            ticket.counts.seats -= ticket.width
-            self.demand.now -= ticket.width
-        if now_ns != self._synced_ns:
-            self._advance(now_ns)
-
-    def _advance(self, now_ns: int) -> None:
-        """Virtual time goes on: the more queues share the seats, the slower."""
-        passed_ns = now_ns - self._synced_ns
-        self._synced_ns = now_ns
-        if self._active:
-            seats = min(self._taken + self._waiting_seats, self.limit)
-            self._virtual += math.floor(seats / self._active * passed_ns / 10 + 0.5)
-        self.demand.passed_ns += passed_ns
-        self.demand.first += passed_ns * self.demand.now
-        self.demand.second += passed_ns * self.demand.now * self.demand.now
+    def _sync(self, now_ns: int) -> None:
+        """Virtual time goes on: the more queues share the seats, the slower. Seats of those that linger become free."""
+        lingering, demand = self._lingering, self.demand
+        is_behind = True
+        while is_behind:
+            is_behind = bool(lingering) and lingering[0][0] <= now_ns
+            until_ns, _, ticket = heapq.heappop(lingering) if is_behind else (now_ns, 0, None)
+            passed_ns = until_ns - self._synced_ns
+            self._synced_ns = until_ns
+            if self._active:
+                seats = self._taken + self._waiting_seats
+                seats = seats if seats < self.limit else self.limit
+                self._virtual += math.floor(seats / self._active * passed_ns / 10 + 0.5)
+            demand.passed_ns += passed_ns
+            demand.first += passed_ns * demand.now
+            demand.second += passed_ns * demand.now * demand.now
+            if ticket is not None:
+                self._taken -= ticket.width
+                ticket.counts.seats -= ticket.width
+                demand.now -= ticket.width
 
     def _bound(self, queue: _Queue) -> None:
         """``boundNextDispatchLocked``: no queue saves up what it did not use."""
         if queue.waiting and queue.next < queue.waiting[0].arrival:
             queue.next = queue.waiting[0].arrival
 
-    def _expire(self, ticket: Ticket) -> None:
-        self._sync()
-        self._eject(ticket)
-        self._expires(ticket, self._refusal(ticket.counts, "time-out"))
+    def _expire(self) -> None:
+        """Those that have waited too long go, oldest first."""
+        self._expiry = None
+        now_ns = self._clock.now_ns()
+        self._sync(now_ns)
+        line = self._line
+        while line and (not line[0].is_waiting or line[0].expires_ns <= now_ns):
+            ticket = line.popleft()
+            if ticket.is_waiting:
+                self._eject(ticket)
+                self._expires(ticket, self._refusal(ticket.counts, "time-out"))
+        if line and self._expiry is None:
+            self._expiry = self._clock.call_at_ns(line[0].expires_ns, self._expire)
 
     def _eject(self, ticket: Ticket) -> None:
         queue = ticket.queue
         assert queue is not None
         queue.waiting.remove(ticket)
         self._active -= not queue.waiting and not queue.executing
-        ticket.is_waiting = False
-        if ticket.timer is not None:
-            ticket.timer.cancel()
-        self._count_waiting(ticket, -1)
+        self._waits_no_more(ticket, queue)
         self._bound(queue)
+
+    def _waits_no_more(self, ticket: Ticket, queue: _Queue) -> None:
+        ticket.is_waiting = False
+        self._count_waiting(ticket, -1)
+        if not queue.waiting:
+            del self._busy[queue]
+        if not self._waiting and self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+            self._line.clear()
 
     def _count_waiting(self, ticket: Ticket, by: int) -> None:
         counts = ticket.counts
+        if ticket.queue is not None:
+            ticket.queue.cost += by * ticket.cost
         self._waiting += by
         self._waiting_seats += by * ticket.width
         counts.waiting += by
@@ -349,7 +385,3 @@ def hand_of(value: int, deck: int, hand: int) -> tuple[int, ...]:
             card += card >= other
         cards.append(card)
     return tuple(cards)
-
-
-def _work(queue: _Queue) -> int:
-    return sum(ticket.cost for ticket in queue.waiting)

@@ -225,10 +225,8 @@ class Binder:
         if spec.schedulingGates:
             raise errors.conflict(PODS, name, f"pod {name} has non-empty .spec.schedulingGates", "binding")
         spec.nodeName = request.node
-        for key, text in request.annotations.items():
-            metadata.annotations[key] = text
-        for key, text in request.labels.items():
-            metadata.labels[key] = text
+        metadata.annotations.MergeFrom(request.annotations)
+        metadata.labels.MergeFrom(request.labels)
         meta.set_condition(status.conditions, "PodScheduled", "True", "", "", writes.unix_now_ns())
         status.ClearField("nominatedNodeName")
         value: bytes = pod.SerializeToString(deterministic=True)

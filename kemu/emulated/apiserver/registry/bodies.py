@@ -47,11 +47,9 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> tupl
             obj = message.FromString(data)
             sizes.check_message(obj, len(data))
             if content_type == GO_PROTOBUF:
-                go_values.check_texts(obj)
+                go_values.tidy(obj)
         except (DecodeError, ValueError) as error:
             raise BadRequest(f"the object is not a {resource.kind}: {error}") from None
-        if content_type == GO_PROTOBUF:
-            go_values.trim(obj)
         return obj, []
     plain, problems = parse(data, content_type, f"must be of type {resource.kind}")
     _check_kind(resource, plain)
@@ -236,7 +234,8 @@ def _twice(value: Json, path: str) -> list[str]:
         if key in seen:
             found.append(here)
         seen.add(key)
-        found += _twice(one, here)
+        if isinstance(one, list | _Mapping):
+            found += _twice(one, here)
     return found
 
 

@@ -142,7 +142,7 @@ class Registry:
             if by is None or not by.is_tracked:
                 metadata.ClearField("managedFields")
             elif by is not applies.APPLIED:
-                applies.track(resource, "", obj, None, by, self.unix_now_ns())
+                applies.track(resource, "", obj, None, by, self._unix_ns())
             asking = self._admission.asks() if by is not None else None
             new_key = key
             if asking is None:
@@ -317,7 +317,7 @@ class Registry:
                 unbuilt = refusals.in_object(new)
             defaults.apply(new)
         if tracked_by is not None:
-            applies.track(resource, subresource, new, old, tracked_by, self.unix_now_ns())
+            applies.track(resource, subresource, new, old, tracked_by, self._unix_ns())
         asking = self._admission.asks() if asks and by is not None else None
         if asking is not None:
             return self._replaced_asking(strategy, entry, new, old, subresource, is_tracked, unbuilt, asking)
@@ -384,7 +384,7 @@ class Registry:
             part = strategy.subresources[subresource]
             part.prepare(new, old)
             if part.stamp is not None:
-                part.stamp(new, old, self.unix_now_ns())
+                part.stamp(new, old, self._unix_ns())
             self._admission.update_part(resource, subresource, new, old)
             if part.defaults:
                 self._admission.update(resource, new, old)
@@ -498,7 +498,7 @@ class Registry:
         resource, name = strategy.resource, request.name
         strategies.check_subresource(strategy, request.subresource)
         namespace = entries.addressed(resource, request.resource.namespace, name)
-        wanted = applies.Apply(resource, request, self.unix_now_ns())
+        wanted = applies.Apply(resource, request, self._unix_ns())
         warnings += wanted.warnings
         confirm = self._confirmation(resource, namespace, request.subresource)
         for attempt in range(CREATE_ATTEMPTS):
@@ -561,7 +561,7 @@ class Registry:
         obj = entries.parse(strategy.resource, entry)
         self.check_deletion(strategy.resource, entry, obj.metadata, deletion)
         grace_s = self._grace_s(strategy, obj, deletion.grace_s)
-        stays = deletions.delete(strategy, obj, deletion, grace_s, self.unix_now_ns())
+        stays = deletions.delete(strategy, obj, deletion, grace_s, self._unix_ns())
         if stays is None:
             return entry.value
         asking = None if deletion.by_eviction else self._admission.asks()

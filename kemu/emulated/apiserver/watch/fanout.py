@@ -9,6 +9,7 @@ than ``buffers`` allows, watches end with ``Expired``: their clients list again.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
@@ -226,13 +227,54 @@ class Stream:
         return self._reader
 
 
+class Late(Stream):
+    """In the place of a watcher's stream while events come late: they wait here, in their order."""
+
+    __slots__ = ("_fanout", "_pending", "_stream", "_watcher")
+
+    def __init__(self, fanout: Fanout, watcher: Watcher) -> None:
+        self._fanout = fanout
+        self._watcher = watcher
+        self._stream = stream = watcher.stream
+        self.by = stream.by
+        self.watchers = stream.watchers
+        self.count = 0
+        """What waits here does not wait for the client."""
+        self._pending: deque[tuple[int, Waiting]] = deque()
+        """(when it is due, event)."""
+
+    def add(self, watch_id: int, kind: int, revision: int, wire: bytes) -> None:
+        fanout, pending, clock = self._fanout, self._pending, self._fanout.clock
+        due_ns = clock.now_ns() + sum(delay_ns(self._watcher) for delay_ns in fanout.delays)
+        if pending:
+            due_ns = max(due_ns, pending[-1][0])
+        elif due_ns == clock.now_ns():
+            if not fanout.delays:
+                self._watcher.stream = self._stream
+            self._stream.add(watch_id, kind, revision, wire)
+            return
+        pending.append((due_ns, (watch_id, kind, revision, wire)))
+        clock.call_at_ns(due_ns, self._deliver)
+
+    def _deliver(self) -> None:
+        """The oldest one, unless its watch or stream has ended."""
+        _, event = self._pending.popleft()
+        is_open = event[1] == _ERROR or self.watchers.get(event[0]) is self._watcher
+        if is_open and self._fanout.is_open(self._stream):
+            self._stream.add(*event)
+
+
+_Bucket = tuple[tuple[Selection, tuple[Watcher, ...]], ...]
+"""Watchers by selection. Each kubelet has two of its own: a dict of lists would take twice the memory."""
+
+
 class _Group:
     """The watchers of one kind: by (position of the index, value), then by selection, in the order of their coming."""
 
     __slots__ = ("buckets", "positions")
 
     def __init__(self) -> None:
-        self.buckets: dict[tuple[int, str], dict[Selection, list[Watcher]]] = {}
+        self.buckets: dict[tuple[int, str], _Bucket] = {}
         self.positions: dict[int, int] = {}
         """How many watchers use an index."""
 
@@ -261,8 +303,10 @@ class Fanout:
         self._on_cut = on_cut
         self._groups: dict[str, _Group] = {}
         self._parsed = _Parsed()
-        self._clock = clock
         """Of the change that is being dispatched: one for all, since there are so many of them."""
+        self.clock = clock
+        self.delays: list[Callable[[Watcher], int]] = []
+        """How long the next event of a watcher waits, in ns, by each fault in force."""
         self._slow: list[Stream] = []
         """Streams that had too much waiting when an event was added."""
         cache.on_change = self.dispatch
@@ -304,16 +348,18 @@ class Fanout:
         stream.exempt(count, size)
         stream.watchers[watcher.watch_id] = watcher
         group = self._groups.setdefault(collection.name, _Group())
-        bucket = group.buckets.setdefault((selection.position, selection.value), {})
-        bucket.setdefault(selection, []).append(watcher)
+        place = selection.position, selection.value
+        group.buckets[place] = _joined(group.buckets.get(place, ()), watcher)
         group.positions[selection.position] = group.positions.get(selection.position, 0) + 1
+        if self.delays:
+            watcher.stream = Late(self, watcher)
         self._look()
 
     def _with_heartbeats(self, resource: resources.Resource) -> Callable[[bytes], bytes] | None:
         """How objects of a kind that has heartbeats look now, as in lists."""
         if resource.plural not in heartbeats.PLURALS:
             return None
-        now = self._clock.unix_ns()
+        now = self.clock.unix_ns()
         return lambda wire: heartbeats.show(resource.message, wire, now)
 
     def stop(self, watcher: Watcher) -> None:
@@ -323,12 +369,11 @@ class Fanout:
         selection = watcher.selection
         group = self._groups[watcher.collection.name]
         place = selection.position, selection.value
-        bucket = group.buckets[place]
-        bucket[selection].remove(watcher)
-        if not bucket[selection]:
-            del bucket[selection]
-            if not bucket:
-                del group.buckets[place]
+        left = _left(group.buckets[place], watcher)
+        if left:
+            group.buckets[place] = left
+        else:
+            del group.buckets[place]
         group.positions[selection.position] -= 1
         if not group.positions[selection.position]:
             del group.positions[selection.position]
@@ -338,11 +383,26 @@ class Fanout:
         self.stop(watcher)
         watcher.stream.add_error(watcher.watch_id, error)
 
+    def end_silently(self, watcher: Watcher) -> None:
+        """End a watch without a word: its client may come again, and go on where it was."""
+        self.stop(watcher)
+        watcher.stream.add(watcher.watch_id, _ERROR, 0, b"")
+
+    def delay(self, delay_ns: Callable[[Watcher], int]) -> Callable[[], None]:
+        """Have events wait for so long, from now on; what a watch begins with does not. Returns what ends it."""
+        self.delays.append(delay_ns)
+        for watcher in self.watchers():
+            if not isinstance(watcher.stream, Late):
+                watcher.stream = Late(self, watcher)
+        return lambda: self.delays.remove(delay_ns)
+
+    def is_open(self, stream: Stream) -> bool:
+        return stream in self._streams
+
     def end_kind(self, name: str) -> None:
         """End the watches of a collection without a word: their clients may come again, and go on where they were."""
         for watcher in self._watchers_of(name):
-            self.stop(watcher)
-            watcher.stream.add(watcher.watch_id, _ERROR, 0, b"")
+            self.end_silently(watcher)
 
     def end_collection(self, name: str, error: Callable[[Watcher], ApiError]) -> None:
         """End the watches of a collection, for what ``error`` says to each."""
@@ -363,7 +423,7 @@ class Fanout:
         count, buckets = 0, group.buckets
         for place in ((-1, ""), (selections.NAMESPACE, namespace), (selections.NAME, object_name)):
             if (bucket := buckets.get(place)) is not None:
-                for watchers in bucket.values():
+                for _, watchers in bucket:
                     count += len(watchers)
         return count
 
@@ -517,7 +577,7 @@ class Fanout:
 
     def _offer(
         self,
-        bucket: dict[Selection, list[Watcher]],
+        bucket: _Bucket,
         change: Change,
         parsed: _Parsed,
         now: bool,
@@ -525,7 +585,7 @@ class Fanout:
     ) -> None:
         """Tell the watchers at one place of an index. ``now`` and ``before``: whether the object is and was there."""
         revision = change.revision
-        for selection, watchers in bucket.items():
+        for selection, watchers in bucket:
             if selection.only_index:
                 is_in, was_in = now, before
             else:
@@ -570,7 +630,7 @@ class Fanout:
         if now or before:
             parsed = _Parsed()
             parsed.collection, parsed.change = watcher.collection, change
-            self._offer({selection: [watcher]}, change, parsed, now, before)
+            self._offer(((selection, (watcher,)),), change, parsed, now, before)
 
     def watchers(self) -> list[Watcher]:
         """All of them, in a fixed order."""
@@ -578,7 +638,19 @@ class Fanout:
 
 
 def _of_group(group: _Group) -> list[Watcher]:
-    return [watcher for bucket in group.buckets.values() for watchers in bucket.values() for watcher in watchers]
+    return [watcher for bucket in group.buckets.values() for _, watchers in bucket for watcher in watchers]
+
+
+def _joined(bucket: _Bucket, watcher: Watcher) -> _Bucket:
+    for place, (selection, watchers) in enumerate(bucket):
+        if selection is watcher.selection:
+            return (*bucket[:place], (selection, (*watchers, watcher)), *bucket[place + 1 :])
+    return (*bucket, (watcher.selection, (watcher,)))
+
+
+def _left(bucket: _Bucket, leaving: Watcher) -> _Bucket:
+    kept = [(selection, tuple([one for one in watchers if one is not leaving])) for selection, watchers in bucket]
+    return tuple([(selection, watchers) for selection, watchers in kept if watchers])
 
 
 def _too_slow() -> kemu_errors.Gone:

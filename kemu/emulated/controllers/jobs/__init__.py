@@ -3,7 +3,7 @@
 jobs               the actor ``controller/job``: which Job is synced when
 job_syncs          one sync of a Job: its state, its pods, its end
 tracking           finalizers and uncounted pods, so that every pod is counted exactly once
-pod_creations      the pods that a sync creates and deletes
+gangs              the Workload and the PodGroup of a Job whose pods start together
 completion_indexes Indexed Jobs: which index has succeeded, failed, or needs a pod
 intervals          sets of indexes as Kubernetes writes them: ``0-2,5``
 failure_policies   podFailurePolicy

@@ -32,7 +32,8 @@ from kemu.runtime.runlog.events import JobReported
 
 
 class JobSync:
-    """``job`` is changed; ``pods`` are only read. ``may_manage``: all that was expected has been observed."""
+    """``job`` is changed; ``pods`` are only read. ``may_manage``: all that was expected has been observed. ``group``:
+    the PodGroup of new pods, if they have one."""
 
     def __init__(
         self,
@@ -41,12 +42,14 @@ class JobSync:
         job: batch_v1_pb2.Job,
         pods: Sequence[core_v1_pb2.Pod],
         may_manage: bool,
+        group: str = "",
     ) -> None:
         self._context = context
         self._key = key
         self._job = job
         self._pods = list(pods)
         self._may_manage = may_manage
+        self._group = group
         self._writes = pod_writes.PodWrites(context, key, job)
         self._is_indexed = completion_indexes.is_indexed(job)
         self._expected_removals = context.removals.of(key)
@@ -274,6 +277,8 @@ class JobSync:
             return None
         missing = min(missing, pod_writes.MOST)
         template = pod_writes.from_template(job)
+        if self._group:
+            template.spec.schedulingGroup.podGroupName = self._group
         if not self._is_indexed:
             return await self._create([template] * missing)
         indexes = self._pending(missing)

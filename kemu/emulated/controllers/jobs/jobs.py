@@ -14,10 +14,19 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.client import informers, workqueues
 from kemu.emulated.controllers import controllers, label_indexes
-from kemu.emulated.controllers.jobs import completion_indexes, conditions, contexts, job_syncs, pod_writes, tracking
+from kemu.emulated.controllers.jobs import (
+    completion_indexes,
+    conditions,
+    contexts,
+    gangs,
+    job_syncs,
+    pod_writes,
+    tracking,
+)
 from kemu.emulated.controllers.workloads import claims
 from kemu.emulated.objects import meta, selectors
 from kemu.emulated.objects.pods import pod_phases
+from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -49,6 +58,8 @@ class JobController(controllers.Controller):
             self.client, "pods", handler=informers.Callbacks(self._pod_added, self._pod_updated, self._pod_deleted)
         )
         self.context.read.update({"jobs": self._jobs, "pods": self._pods})
+        gates = restored(gangs.Settings, config.get("settings", {})).feature_gates
+        self._gangs = gangs.Gangs(self.context) if gates.workload_with_job else None
         self._owned: dict[str, dict[str, Any]] = {}
         """By UID of the controlling Job: its pods by UID."""
         self._orphans = label_indexes.LabelledObjects()
@@ -59,7 +70,7 @@ class JobController(controllers.Controller):
         """Selectors of the Jobs."""
 
     async def run(self) -> None:
-        await self.begin(self._pods, self._jobs)
+        await self.begin(self._pods, self._jobs, *(self._gangs.informers if self._gangs is not None else ()))
         self.env.spawn(self._work_on_orphans(), "orphan pods")
         await self.work(self.queue, self._sync, WORKERS)
 
@@ -250,7 +261,8 @@ class JobController(controllers.Controller):
         job = meta.copied(shared)
         may_manage = context.expectations.are_met(key)
         pods = await self._claim(job)
-        await job_syncs.JobSync(context, key, job, pods, may_manage).run()
+        group = "" if self._gangs is None else await self._gangs.group_of(job, pods)
+        await job_syncs.JobSync(context, key, job, pods, may_manage, group).run()
 
     async def _claim(self, job: batch_v1_pb2.Job) -> list[core_v1_pb2.Pod]:
         """``getPodsForJob``: a pod that is adopted gets the finalizer."""

@@ -178,7 +178,7 @@ def stored(row: Resource) -> Resource:
 
 def _shown(row: Resource, wire: bytes) -> KubernetesObject:
     """The object of those bytes."""
-    other = other_forms.of(row)
+    other = other_forms.FORMS.get((row.api_version, row.plural))  # other_forms.of, inlined
     if other is None:
         return row.message.FromString(wire)
     found: KubernetesObject = other.shown(other.kept.message.FromString(wire))
@@ -189,7 +189,9 @@ def _wire(row: Resource, wire: bytes) -> bytes:
     """The bytes for clients. Raises :class:`kemu.errors.NotAcceptable`."""
     if isinstance(row, CustomResource):
         raise NotAcceptable(f"only the following media types are accepted: {', '.join(negotiation.SERVED)}")
-    return wire if other_forms.of(row) is None else _shown(row, wire).SerializeToString(deterministic=True)
+    if (row.api_version, row.plural) not in other_forms.FORMS:
+        return wire
+    return _shown(row, wire).SerializeToString(deterministic=True)
 
 
 def message(form: Form, api_version: str, kind: str, found: KubernetesObject | meta_v1_pb2.Status) -> bytes:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gzip
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from types import AsyncGeneratorType
+from typing import Any
 
 from kemu.emulated.gateway.asgi import Send
 
@@ -25,7 +27,7 @@ _ALL_WARNINGS, _ONE_OF_MANY = 4096, 256
 class Response:
     """``body``: its pieces, or what yields them as they come to be."""
 
-    __slots__ = ("_body", "_headers", "items", "on_sent", "status")
+    __slots__ = ("_body", "_headers", "_stream", "items", "on_sent", "status")
 
     def __init__(
         self,
@@ -39,36 +41,43 @@ class Response:
         """Objects in a list."""
         self.on_sent: Callable[[], None] | None = None
         """To be called when the answer was sent, or could not be."""
-        self._body = body
+        is_stream = isinstance(body, AsyncGeneratorType)  # the abstract class would ask
+        self._stream: AsyncGenerator[bytes, None] | None = body if is_stream else None  # type: ignore[assignment]
+        self._body: Sequence[bytes] = () if is_stream else body  # type: ignore[assignment]
         self._headers = [(b"content-type", content_type.encode()), *headers] if content_type else [*headers]
-        if all(name != b"cache-control" for name, _ in headers):
+        for name, _ in headers:
+            if name == b"cache-control":
+                break
+        else:
             self._headers.append(_UNCACHED)
 
-    def add(self, header: Header) -> None:
-        self._headers.append(header)
+    def add(self, *headers: Header) -> None:
+        self._headers += headers
 
     async def compress(self) -> None:
         """As the body of a client that takes gzip, if that is large; in a thread, while others are served."""
         body = self._body
-        if not isinstance(body, AsyncGenerator) and sum(map(len, body)) > _COMPRESSED:
+        if sum(map(len, body)) > _COMPRESSED:
             self._body = (await asyncio.to_thread(gzip.compress, b"".join(body), _LEVEL),)
             self._headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 
-    async def send(self, send: Send) -> None:
+    def send(self, send: Send) -> Coroutine[Any, Any, None]:
+        return self._send(send) if self.on_sent is None else self._send_and_tell(send, self.on_sent)
+
+    async def _send_and_tell(self, send: Send, on_sent: Callable[[], None]) -> None:
         try:
             await self._send(send)
         finally:
-            if self.on_sent is not None:
-                self.on_sent()
+            on_sent()
 
     async def _send(self, send: Send) -> None:
         body = self._body
-        if isinstance(body, AsyncGenerator):
+        if self._stream is not None:
             await send({"type": "http.response.start", "status": self.status, "headers": self._headers})
             # Clients wait for the headers of a watch on which nothing happens.
             await send({"type": "http.response.body", "body": b"", "more_body": True})
-            async with contextlib.aclosing(body):
-                async for piece in body:
+            async with contextlib.aclosing(self._stream) as pieces:
+                async for piece in pieces:
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
             return
@@ -96,6 +105,8 @@ def text(status: int, body: str) -> Response:
 def warnings(texts: Sequence[str]) -> list[Header]:
     """As ``Warning`` headers, each text once. Of many, only the beginnings, and no more than clients take
     (``filters/warning.go``)."""
+    if not texts:
+        return []
     once = list(dict.fromkeys(text for text in texts if text))
     if sum(map(len, once)) > _ALL_WARNINGS and len(once) > 1:
         once = list(dict.fromkeys(text[:_ONE_OF_MANY] for text in once))

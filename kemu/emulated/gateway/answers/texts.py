@@ -68,21 +68,9 @@ class _Writer:
     def text(self, message: Message) -> str:
         found: list[str] = []
         seen: set[str] = set()
-        self._collect(message, found, seen)
-        zeros = self._zeros
-        if zeros is None:
-            zeros = self._zeros = [
-                (name, _head(name) + _encode(schemas.as_go_writes(one.type, one.zero)))
-                for name, one in self._known.items()
-                if one.has_zero
-            ]
-        if zeros:
-            found += [zero for name, zero in zeros if name not in seen]
-        return f"{{{','.join(found)}}}"
-
-    def _collect(self, message: Message, found: list[str], seen: set[str]) -> None:
-        fields = self._fields
-        for field, value in message.ListFields():
+        fields, kept = self._fields, _kept.texts
+        listed = message.ListFields()
+        for place, (field, value) in enumerate(listed):
             known = fields.get(field)
             if known is None:
                 known = fields[field] = self._prepare(field)
@@ -98,9 +86,16 @@ class _Writer:
             elif kind == _KEPT:
                 if when == _IF_FILLED and not value.ByteSize():
                     continue
-                found.append(head + _kept.text(write, value))
+                key = write, value.SerializeToString()
+                text = kept.get(key)
+                found.append(head + (_kept.add(key, value) if text is None else text))
             elif kind == _MESSAGES:
-                found.append(f"{head}[{','.join([write.text(one) for one in value])}]")
+                pieces = []
+                for one in value:
+                    key = write, one.SerializeToString()
+                    text = kept.get(key)
+                    pieces.append(_kept.add(key, one) if text is None else text)
+                found.append(f"{head}[{','.join(pieces)}]")
             elif kind == _NUMBER:
                 if not value and when == _IF_FILLED:
                     continue
@@ -110,7 +105,8 @@ class _Writer:
             elif kind == _FIELDS:
                 found.append(head + _fields_text(value.Raw))
             elif kind == _INLINE:
-                self._collect(value, found, seen)
+                # Its fields stand in its place.
+                listed[place + 1 : place + 1] = value.ListFields()  # type: ignore[index]  # a list of its own
                 continue
             else:
                 plain = value if write is None else write(value)
@@ -120,6 +116,16 @@ class _Writer:
                     plain = complete(plain)
                 found.append(head + (encode_basestring(plain) if type(plain) is str else _encode(plain)))
             seen.add(name)
+        zeros = self._zeros
+        if zeros is None:
+            zeros = self._zeros = [
+                (name, _head(name) + _encode(schemas.as_go_writes(one.type, one.zero)))
+                for name, one in self._known.items()
+                if one.has_zero
+            ]
+        if zeros:
+            found += [zero for name, zero in zeros if name not in seen]
+        return f"{{{','.join(found)}}}"
 
     def _prepare(self, field: FieldDescriptor) -> _Field:
         name = field.json_name
@@ -158,22 +164,21 @@ class _Writer:
 
 
 class _Kept:
-    """Texts of the specs of pods: large, and the same in most of what is told of a pod, as its status changes."""
+    """Texts of the specs of pods, and of elements of lists, such as conditions and managed fields: most are the same in
+    what is told of an object next, and many in other objects."""
 
     def __init__(self) -> None:
-        self._texts: dict[tuple[_Writer, bytes], str] = {}
+        self.texts: dict[tuple[_Writer, bytes], str] = {}
         self._bytes = 0
 
-    def text(self, writer: _Writer, message: Message) -> str:
-        key = writer, message.SerializeToString()
-        text = self._texts.get(key)
-        if text is None:
-            text = writer.text(message)
-            self._bytes += len(key[1]) + len(text)
-            if self._bytes > _MOST_KEPT_BYTES:
-                self._texts.clear()
-                self._bytes = len(key[1]) + len(text)
-            self._texts[key] = text
+    def add(self, key: tuple[_Writer, bytes], message: Message) -> str:
+        """``key``: who writes it, and its bytes."""
+        text = key[0].text(message)
+        self._bytes += len(key[1]) + len(text)
+        if self._bytes > _MOST_KEPT_BYTES:
+            self.texts.clear()
+            self._bytes = len(key[1]) + len(text)
+        self.texts[key] = text
         return text
 
 
@@ -209,7 +214,8 @@ def _map_text(value: Mapping[str, Any], convert: Callable[[Any], Any] | None) ->
     pairs = []
     for key in sorted(value):
         plain = value[key] if convert is None else convert(value[key])
-        pairs.append(_head(key) + (encode_basestring(plain) if type(plain) is str else _encode(plain)))
+        text = encode_basestring(plain) if type(plain) is str else _encode(plain)
+        pairs.append(f"{encode_basestring(key)}:{text}")
     return f"{{{','.join(pairs)}}}"
 
 

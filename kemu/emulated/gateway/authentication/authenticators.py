@@ -88,7 +88,7 @@ class Authenticator:
             if self._anonymous:
                 return identities.ANONYMOUS
             raise errors.Unauthorized("Unauthorized")
-        user = await self.of_token(token)
+        user = self._users.get(_digest(token)) or await self.of_token(token)
         if user is None:
             raise errors.Unauthorized("Unauthorized")
         return user

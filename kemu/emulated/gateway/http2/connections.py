@@ -44,19 +44,39 @@ log = logging.getLogger(__name__)
 
 PROTOCOL = "h2"
 """As ALPN names it."""
-STREAMS = 100
-"""Requests at the same time (``SecureServingInfo.Serve`` of kube-apiserver). For more, clients open connections."""
-_QUEUED = 4 * STREAMS
+STREAMS = 1000
+"""Requests at the same time, as of a kube-apiserver with ``--http2-max-streams-per-connection=1000``. For more, clients
+open connections, which cost more than requests do."""
+_QUEUED = 400
 """Requests that may wait behind those whose clients did not wait for the answer (``maxQueuedControlFrames`` and
 ``unstartedHandlers`` of Go are bounds of the same kind)."""
 _WINDOW_BYTES = 256 << 10
 """Bytes of a body that may be under way (``resourceBody99Percentile`` there)."""
+_WINDOW_OF_ALL_BYTES = 100 * _WINDOW_BYTES
+"""The same of all streams of a connection."""
 _IDLE_FRAMES = 1000
 """Frames each second that ask for nothing, such as pings, settings and requests that are reset at once."""
+_SWEPT = 64
 _PIECE_BYTES = 4096
 """That are parsed before the frames in them are counted."""
 _GATHERED_BYTES = 16 << 10
 """More is written at once."""
+
+
+class _H2(H2Connection):  # type: ignore[misc]
+    """jh2 looks at every stream for every request: here only now and then, or where there may be too many."""
+
+    _unswept = 0
+    """Requests since it has forgotten the streams that are closed."""
+
+    def _open_streams(self, remainder: int) -> int:
+        self._unswept += 1
+        count = len(self.streams)
+        if count < STREAMS and self._unswept < _SWEPT:
+            return count
+        self._unswept = 0
+        found: int = super()._open_streams(remainder)
+        return found
 
 
 class Http2Connection(asyncio.Protocol):
@@ -87,7 +107,7 @@ class Http2Connection(asyncio.Protocol):
             validate_outbound_headers=False,
             normalize_outbound_headers=False,
         )
-        self._h2 = H2Connection(configuration)
+        self._h2 = _H2(configuration)
         initial = {
             SettingCodes.MAX_CONCURRENT_STREAMS: STREAMS,
             SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW_BYTES,
@@ -130,8 +150,7 @@ class Http2Connection(asyncio.Protocol):
         self._certificate = connections.certificate_of(transport)
         self._second = self._idle_since = self.loop.time()
         self._h2.initiate_connection()
-        # As much as all streams together, as kube-apiserver has it.
-        self._h2.increment_flow_control_window(STREAMS * _WINDOW_BYTES)
+        self._h2.increment_flow_control_window(_WINDOW_OF_ALL_BYTES)
         if len(self._state.connections) > self.limits.connections:
             self._end(ErrorCodes.ENHANCE_YOUR_CALM)
             return

@@ -43,9 +43,8 @@ async def read(request: Request, limit: int, kinds: tuple[tuple[str, str], ...])
 
     Raises :class:`kemu.errors.ApiError`.
     """
-    check_media(request)
-    data = await request.body(limit)
-    found = decode(request, data)
+    media = check_media(request)
+    found = _decoded(media, await request.body(limit))
     if found.content_type or not found.kind or (found.api_version, found.kind) in kinds:
         return found
     wanted = kinds[0][1]
@@ -70,8 +69,7 @@ def parse(body: Body, kind: type[M]) -> M:
         try:
             message = kind.FromString(body.data)
             sizes.check_message(message, len(body.data))
-            go_values.check_texts(message)
-            go_values.trim(message)
+            go_values.tidy(message)
             return message
         except (DecodeError, ValueError) as error:
             raise BadRequest(f"the object is not a {kind.DESCRIPTOR.name}: {error}") from None
@@ -94,7 +92,10 @@ def check_media(request: Request) -> str:
 
 def decode(request: Request, data: bytes) -> Body:
     """Raises :class:`kemu.errors.ApiError`."""
-    media = check_media(request)
+    return _decoded(check_media(request), data)
+
+
+def _decoded(media: str, data: bytes) -> Body:
     if media != negotiation.PROTOBUF:
         return Body(data, media, "", "")
     api_version, kind, message = envelopes.unpack(data)

@@ -90,6 +90,7 @@ def field(number: int, value: bytes) -> bytes:
     return _head(number, len(value)) + value
 
 
+@lru_cache(4096)
 def _head(number: int, size: int) -> bytes:
     """Head of a field with so many bytes."""
     out = bytearray((number << 3 | 2,))
@@ -104,10 +105,10 @@ def fields(data: bytes, at: int) -> list[tuple[int, bytes]]:
     """Number and value of the fields that have a length; an envelope has no others."""
     found = []
     while at < len(data):
-        tag, at = _varint(data, at)
+        tag, at = (data[at], at + 1) if data[at] < 0x80 else _varint(data, at)
         if tag & 7 != 2:
             raise BadRequest("the envelope of a protobuf message is damaged")
-        size, at = _varint(data, at)
+        size, at = (data[at], at + 1) if at < len(data) and data[at] < 0x80 else _varint(data, at)
         if size > len(data) - at:
             raise BadRequest("unexpected EOF")
         found.append((tag >> 3, data[at : at + size]))

@@ -21,6 +21,7 @@ class Request:
 
     __slots__ = (
         "_headers",
+        "_query_string",
         "_receive",
         "headers",
         "info",
@@ -30,7 +31,6 @@ class Request:
         "query",
         "reset",
         "scheme",
-        "target",
         "upgrade",
         "user",
     )
@@ -39,8 +39,7 @@ class Request:
         self._receive = receive
         info = self.info = request_infos.of(scope)
         self.method, self.path, self.query = info.method, info.path, info.query
-        self.target = _target(scope, info.path)
-        """Path and query, as they were sent."""
+        self._query_string: bytes = scope.get("query_string", b"")
         self._headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
         self.headers: Mapping[str, str] = headers_of(scope)
         self.scheme: str = scope.get("scheme", "https")
@@ -52,6 +51,12 @@ class Request:
         """Upgrades the connection, with the headers of the answer 101."""
         self.upgrade = (scope.get("extensions") or {}).get(connections.UPGRADE)
         self.user: User = identities.ADMINISTRATOR
+
+    @property
+    def target(self) -> str:
+        """Path and query, as they were sent."""
+        query = self._query_string.decode("latin-1")
+        return f"{quote(self.path)}?{query}" if query else quote(self.path)
 
     @property
     def takes_gzip(self) -> bool:
@@ -74,12 +79,10 @@ class Request:
 
     def form(self) -> Form:
         """Raises :class:`kemu.errors.NotAcceptable`, and BadRequest for a Table with unknown objects."""
-        form = negotiation.including(
-            negotiation.negotiate(self.headers.get("accept", "")), self.query.text("includeObject")
-        )
-        if negotiation.is_human(self.query.text("pretty"), self.agent):
-            return form._replace(pretty=True)
-        return form
+        accept, agent = self.headers.get("accept", ""), self.headers.get("user-agent", "")
+        if not self.query.values:
+            return negotiation.form(accept, "", "", agent)
+        return negotiation.form(accept, self.query.text("includeObject"), self.query.text("pretty"), agent)
 
     async def body(self, limit: int) -> bytes:
         """Raises :class:`kemu.errors.RequestEntityTooLarge`, and BadRequest when the client has gone away."""
@@ -104,11 +107,6 @@ class Request:
         """Waits until the client has gone."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
-
-
-def _target(scope: Scope, path: str) -> str:
-    query = scope.get("query_string", b"").decode("latin-1")
-    return f"{quote(path)}?{query}" if query else quote(path)
 
 
 def headers_of(scope: Scope) -> dict[str, str]:

@@ -51,6 +51,14 @@ def negotiate(accept: str) -> Form:
     raise not_acceptable()
 
 
+@text_cache(1024)
+def form(accept: str, include: str, pretty: str, agent: str) -> Form:
+    """The form of an answer, by two headers of its request and the parameters ``includeObject`` and ``pretty``. Raises
+    :class:`kemu.errors.NotAcceptable`, and BadRequest."""
+    found = including(negotiate(accept), include)
+    return found._replace(pretty=True) if is_human(pretty, agent) else found
+
+
 def not_acceptable() -> NotAcceptable:
     return NotAcceptable(f"only the following media types are accepted: {', '.join(SERVED)}")
 

@@ -51,4 +51,4 @@ def parse(path: str) -> Path | None:
         namespace = parts[1]
         parts = parts[2:]
     resource, name, subresource, *rest = [*parts, "", ""] if len(parts) < 3 else parts
-    return Path(group, version, namespace, resource, name, subresource, tuple(one for one in rest if one), watches)
+    return Path(group, version, namespace, resource, name, subresource, tuple([one for one in rest if one]), watches)

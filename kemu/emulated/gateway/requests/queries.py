@@ -8,35 +8,35 @@ from kemu.errors import BadRequest
 
 
 class Query:
-    __slots__ = ("_values",)
+    __slots__ = ("values",)
 
     def __init__(self, text: str) -> None:
-        self._values: dict[str, list[str]] = {}
+        self.values: dict[str, list[str]] = {}
         if text:
             try:
                 pairs = urllib.parse.parse_qsl(text, keep_blank_values=True, max_num_fields=1000)
             except ValueError as error:
                 raise BadRequest(f"the query cannot be read: {error}") from None
             for name, value in pairs:
-                self._values.setdefault(name, []).append(value)
+                self.values.setdefault(name, []).append(value)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._values
+        return name in self.values
 
     def text(self, name: str) -> str:
-        found = self._values.get(name)
+        found = self.values.get(name)
         return found[0] if found else ""
 
     def first(self) -> dict[str, str]:
         """All parameters, each with its first value."""
-        return {name: values[0] for name, values in self._values.items()}
+        return {name: values[0] for name, values in self.values.items()}
 
     def texts(self, name: str) -> list[str]:
-        return self._values.get(name, [])
+        return self.values.get(name, [])
 
     def flag(self, name: str) -> bool | None:
         """None: it is not there. ``Convert_Slice_string_To_bool``: anything but ``0`` and ``false`` is true."""
-        found = self._values.get(name)
+        found = self.values.get(name)
         if not found:
             return None
         return not (found[0] == "0" or found[0].lower() == "false")

@@ -14,6 +14,7 @@ _KEY = "kemu.request"
 """In the ASGI scope of a request: its RequestInfo."""
 _SERVERS = "/servers/"
 """Before the number of an API server that a client chooses."""
+_NO_QUERY = Query("")
 _VERBS = {"POST": "create", "PUT": "update"}
 
 
@@ -52,9 +53,10 @@ def _read(method: str, path: str, query_text: str) -> RequestInfo:
     if path.startswith(_SERVERS):
         server, _, rest = path.removeprefix(_SERVERS).partition("/")
         path = f"/{rest}"
-    query, parts, problem = Query(""), None, None
+    query, parts, problem = _NO_QUERY, None, None
     try:
-        query = Query(query_text)
+        if query_text:
+            query = Query(query_text)
         parts = paths.parse(path)
     except ApiError as error:
         problem = error

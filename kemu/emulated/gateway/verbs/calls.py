@@ -49,7 +49,9 @@ class Call(NamedTuple):
 
     async def ask(self, method: str, message: Message) -> Any:
         """One call of the API server's service. Raises :class:`kemu.emulated.gateway.backends.Refused`."""
-        return await self.backend.call(method, message, self.request.user, patience_s(self.request))
+        request = self.request
+        limit_s = patience_s(request) if "timeout" in request.query.values else PATIENCE_S
+        return await self.backend.call(method, message, request.user, limit_s)
 
     async def look(self, method: str, message: Message) -> Any:
         """The same as the gateway itself, on behalf of a user who may have it. Raises Refused."""
@@ -80,6 +82,8 @@ class Call(NamedTuple):
 
     def write_options(self) -> api_pb2.WriteOptions:
         query = self.request.query
+        if not query.values:
+            return api_pb2.WriteOptions(user_agent=self.request.headers.get("user-agent", ""))
         return api_pb2.WriteOptions(
             dry_run=query.texts("dryRun"),
             field_manager=query.text("fieldManager"),

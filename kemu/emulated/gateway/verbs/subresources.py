@@ -86,10 +86,10 @@ async def bind(call: Call) -> Response:
             name=name,
             uid=binding.metadata.uid,
             node=target.name,
-            annotations=binding.metadata.annotations,
-            labels=binding.metadata.labels,
             client=call.request.agent.partition("/")[0][:_LONGEST_CLIENT],
         )
+        request.annotations.MergeFrom(binding.metadata.annotations)
+        request.labels.MergeFrom(binding.metadata.labels)
         warnings = (await call.ask("Bind", request)).warnings
     return _done(form, warnings)
 

@@ -167,7 +167,8 @@ async def _body(
                         if size > LARGE_BYTES:
                             pieces.clear()
                             yield b""
-                        found.written(size)
+                        if event is not events[-1]:
+                            found.written(size)
                         if delivery is not None:
                             # What is asked for next has left: faults that hold events up do so before.
                             delivery.reach(revision)

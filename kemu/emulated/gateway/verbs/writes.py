@@ -15,7 +15,10 @@ async def create(call: Call) -> Response:
     form = call.request.form()
     body = await read(call)
     request = api_pb2.CreateRequest(
-        resource=call.where(), object=body.data, options=call.write_options(), content_type=form_of(body)
+        resource=call.where(),
+        object=body.data,
+        options=call.write_options(),
+        content_type=body.content_type or negotiation.PROTOBUF,  # form_of, inlined
     )
     answer = await call.ask("Create", request)
     return Response(
@@ -78,7 +81,7 @@ async def read(call: Call) -> bodies.Body:
         text = await call.settings.yaml.as_json(body.data)
         if text is not None:
             body = body._replace(data=text, content_type=negotiation.JSON)
-    other = other_forms.of(row)
+    other = other_forms.FORMS.get((row.api_version, row.plural))
     return body if other is None else other.body(body)
 
 

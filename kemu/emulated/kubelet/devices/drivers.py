@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -159,9 +159,13 @@ class Drivers:
 
     # --- preparing ---------------------------------------------------------------------------------------------------
 
-    async def prepare(self, driver: Driver, claim: str) -> str:
-        """``NodePrepareResources``. Returns what is wrong."""
+    async def prepare(self, driver: Driver, claim: str, devices: Iterable[str]) -> str:
+        """``NodePrepareResources``. Returns what is wrong; of devices that are not there in the words of Kubernetes'
+        example driver (``dra-example-driver``)."""
         await self._take(driver.prepare)
+        for device in devices:
+            if self._has_vanished(device):
+                return f"requested device is not allocatable: {device}"
         for fault in self._failing.values():
             if fault.random.random() < fault.parameters.get("failures", 1.0):
                 fault.hit("")

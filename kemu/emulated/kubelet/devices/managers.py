@@ -96,17 +96,18 @@ class DeviceManager:
             for driver in _drivers_of(claim):
                 if driver not in self._drivers.by_name:
                     raise _Wrong(f"DRA driver {driver} is not registered")
-        waiting: dict[str, list[str]] = {}
+        waiting: dict[str, dict[str, ClaimState]] = {}
         for claim in here:
             key, state = self._noted(claim, worker.uid)
             if not state.prepared:
                 for driver in state.drivers:
-                    waiting.setdefault(driver, []).append(key)
-        for driver, keys in waiting.items():
-            for key in keys:
-                if why := await self._drivers.prepare(self._drivers.by_name[driver], key.partition("/")[2]):
+                    waiting.setdefault(driver, {})[key] = state
+        for driver, states in waiting.items():
+            for key, state in states.items():
+                devices = [device for of, _pool, device, _request in state.devices if of == driver]
+                if why := await self._drivers.prepare(self._drivers.by_name[driver], key.partition("/")[2], devices):
                     raise _Wrong(f"NodePrepareResources failed for ResourceClaim {key.partition('/')[2]}: {why}")
-        for key in dict.fromkeys(key for keys in waiting.values() for key in keys):
+        for key in dict.fromkeys(key for states in waiting.values() for key in states):
             if key in self.claims.by_key:
                 self.claims.by_key[key].prepared = True
         self._save()

@@ -119,5 +119,6 @@ class Images:
     def _changed(self) -> None:
         if self._is_kept:
             kept: Any = [(image.names, image.size_bytes) for image in self._all]
-            self._env.disk.write(_FILE, json.dumps(kept).encode())
+            # Not durably: all actors of `kemu up` would wait, twice for each image of each node.
+            self._env.disk.write(_FILE, json.dumps(kept).encode(), durably=False)
         self._on_changed()

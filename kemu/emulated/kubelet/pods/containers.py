@@ -15,6 +15,7 @@ and back, :mod:`kemu.emulated.kubelet.sync.terminations` from RUNNING to the end
 from __future__ import annotations
 
 from dataclasses import dataclass
+from sys import intern
 
 from kemu.emulated.kubelet.programs.shells import Outcome
 from kemu.messages.k8s import core_v1_pb2
@@ -111,8 +112,8 @@ class Container:
         self.kind = kind
         self.index = index
         self.name: str = spec.name
-        self.image: str = spec.image
-        self.pull_policy: str = spec.imagePullPolicy
+        self.image: str = intern(spec.image)
+        self.pull_policy: str = intern(spec.imagePullPolicy)
         self.is_probed = kind != INIT and (
             spec.HasField("readinessProbe") or spec.HasField("livenessProbe") or spec.HasField("startupProbe")
         )

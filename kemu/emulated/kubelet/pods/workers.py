@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from sys import intern
 from typing import Any
 
 from kemu.emulated.kubelet.pods import claims, containers, mirrors, statuses
@@ -81,8 +82,9 @@ class Worker:
     def __init__(self, pod: core_v1_pb2.Pod, seen_ns: int) -> None:
         metadata = pod.metadata
         self.pod = pod
-        self.uid: str = metadata.uid
-        self.key = f"{metadata.namespace}/{metadata.name}"
+        # The scheduler holds the same strings.
+        self.uid: str = intern(metadata.uid)
+        self.key = intern(f"{metadata.namespace}/{metadata.name}")
         self.mirror: mirrors.Mirror | None = None
         """Mirror of a static pod: by what the API server knows it."""
         self.state = WAITING
@@ -153,7 +155,8 @@ class Worker:
         """:attr:`pod`, after :meth:`rest`."""
         if name != "pod":
             raise AttributeError(name)
-        return self.held.get()  # type: ignore[return-value]  # what it was made of
+        held = self.held  # Held.get, inlined
+        return held.obj or held.get()  # type: ignore[return-value]  # what it was made of
 
     def rest(self) -> None:
         """There is nothing to do about it for now: once it is no news any more, its bytes are enough."""

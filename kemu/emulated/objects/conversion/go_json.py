@@ -6,12 +6,15 @@ Objects of custom kinds and the free values of schemas are such JSON.
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from kemu.emulated.objects.plain import Json
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, allow_nan=False).encode
 _INT64 = 1 << 63
+_DOUBTFUL = re.compile(r"[0-9](?:\.[0-9]|[eE][-+0-9]|[0-9]{18})")
+"""What a text has where a float64, or an integer beyond int64, is in it, and a few others."""
 _EXACT = 1e21
 """From here on Go writes an exponent."""
 
@@ -36,4 +39,7 @@ def plain(value: Json) -> Any:
 
 def encode(value: Json) -> bytes:
     """Equal values give equal bytes. Raises ValueError for numbers that JSON does not have."""
-    return _encode(plain(value)).encode()
+    text = _encode(value)
+    if _DOUBTFUL.search(text):
+        text = _encode(plain(value))
+    return text.encode()

@@ -11,7 +11,6 @@ Which fields are pointers is what the table of :mod:`kemu.emulated.objects.facts
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
@@ -27,25 +26,48 @@ _WHOLE = (
 )
 """Values of one piece: what they hold is theirs."""
 
-_SCALAR, _TIME, _STRUCT, _POINTER, _LIST, _MAP, _INT_OR_STRING = range(7)
+_SCALAR, _TEXT, _TIME, _STRUCT, _POINTER, _LIST, _MAP, _INT_OR_STRING, _KEPT, _KEPT_TEXT, _TEXTS = range(11)
+_UNCHECKED = frozenset((_KEPT, _KEPT_TEXT, _TEXTS))
+"""What stays as it is."""
 
 
 def trim(message: Message) -> None:
     """Remove what Go writes of fields without a value, in place."""
+    _trim(message, False)
+
+
+def tidy(message: Message) -> None:
+    """:func:`trim`. Raises ValueError for a text that is none: messages of proto2 take any bytes, and show them so."""
+    _trim(message, True)
+
+
+def _trim(message: Message, checks: bool) -> None:
     plan = _plan(message.DESCRIPTOR)
     for field, value in message.ListFields():
         kind = plan.get(field.number)
-        if kind is None:
+        if kind is None or (not checks and kind in _UNCHECKED):
             continue
-        if kind == _SCALAR:
+        if kind == _TEXT:
+            if not value:
+                message.ClearField(field.name)
+            elif checks and type(value) is not str:
+                raise _no_text(field)
+        elif kind == _SCALAR:
             if not value:
                 message.ClearField(field.name)
         elif kind == _LIST:
             for one in value:
-                trim(one)
+                _trim(one, checks)
         elif kind == _MAP:
-            for one in value.values():
-                trim(one)
+            values = plan[-field.number]
+            if not checks and values != _STRUCT:
+                continue
+            for key in value:  # .items() of a message's map is three calls
+                one = value[key]
+                if checks and (type(key) is not str or (values == _KEPT_TEXT and type(one) is not str)):
+                    raise _no_text(field)
+                if values == _STRUCT or (checks and values == _KEPT):
+                    _trim(one, checks)
         elif kind == _TIME:
             # Go writes nothing for no time, and zeros for that of the epoch (``time_proto.go``).
             if not value.ByteSize():
@@ -53,42 +75,30 @@ def trim(message: Message) -> None:
             elif not value.nanos and field.message_type and field.message_type.full_name == _TIMES[0]:
                 value.ClearField("nanos")
         elif kind == _INT_OR_STRING:
+            if checks and type(value.strVal) is not str:
+                raise _no_text(field)
             value.ClearField("intVal" if value.type == 1 else "strVal")
+        elif kind == _KEPT:
+            for one in value if field.is_repeated else (value,):
+                _trim(one, checks)
+        elif kind in (_KEPT_TEXT, _TEXTS):
+            for one in value if kind == _TEXTS else (value,):
+                if type(one) is not str:
+                    raise _no_text(field)
         else:
-            trim(value)
+            _trim(value, checks)
             if kind == _STRUCT and not value.ByteSize():
                 message.ClearField(field.name)
 
 
-def check_texts(message: Message) -> None:
-    """Raises ValueError for a text that is none: messages of proto2 take any bytes, and show them as such."""
-    for field, value in message.ListFields():
-        if field.message_type is not None:
-            entry = descriptors.map_value(field)
-            if entry is not None:
-                _check_map(field, entry, value)
-            elif field.is_repeated:
-                for one in value:
-                    check_texts(one)
-            else:
-                check_texts(value)
-        elif field.type == FieldDescriptor.TYPE_STRING:
-            for one in value if field.is_repeated else (value,):
-                if type(one) is not str:
-                    raise ValueError(f"{field.name} is no UTF-8")
-
-
-def _check_map(field: FieldDescriptor, entry: FieldDescriptor, value: Any) -> None:
-    for key, one in value.items():
-        if type(key) is not str or (entry.type == FieldDescriptor.TYPE_STRING and type(one) is not str):
-            raise ValueError(f"{field.name} is no UTF-8")
-        if entry.message_type is not None:
-            check_texts(one)
+def _no_text(field: FieldDescriptor) -> ValueError:
+    return ValueError(f"{field.name} is no UTF-8")
 
 
 @lru_cache(None)
 def _plan(descriptor: Descriptor) -> dict[int, int]:
-    """How each field is treated, by number; those that always stay are left out."""
+    """How each field is treated, by number, and of a map, by the negative number, its values. Those that always stay
+    and hold no text are left out."""
     name = descriptor.full_name.removeprefix("kemu.k8s.")
     fields = go_types.fields_of(name) or ()
     pointers = frozenset(one.json for one in fields if one.type.startswith("*"))
@@ -96,6 +106,11 @@ def _plan(descriptor: Descriptor) -> dict[int, int]:
     is_value = go_types.leaf(name) is not None
     found = {}
     for field in descriptor.fields:
+        values = descriptors.map_value(field)
+        if values is not None:
+            found[field.number] = _MAP
+            found[-field.number] = _STRUCT if _is_struct(values) else _kind(values, True) or _SCALAR
+            continue
         kind = _kind(field, is_value or field.json_name in pointers)
         if kind is not None:
             found[field.number] = kind
@@ -103,19 +118,19 @@ def _plan(descriptor: Descriptor) -> dict[int, int]:
 
 
 def _kind(field: FieldDescriptor, is_pointer: bool) -> int | None:
-    values = descriptors.map_value(field)
-    if values is not None:
-        return _MAP if _is_struct(values) else None
-    if field.is_repeated:
-        return _LIST if _is_struct(field) else None
     if field.message_type is None:
-        return None if is_pointer else _SCALAR
-    if field.message_type.full_name in _TIMES:
+        if field.type == FieldDescriptor.TYPE_STRING:
+            return _TEXTS if field.is_repeated else _KEPT_TEXT if is_pointer else _TEXT
+        return None if is_pointer or field.is_repeated else _SCALAR
+    name = field.message_type.full_name
+    if field.is_repeated:
+        return _LIST if _is_struct(field) else None if name in _TIMES else _KEPT
+    if name in _TIMES:
         return _TIME
-    if field.message_type.full_name == _WHOLE[1]:
+    if name == _WHOLE[1]:
         return _INT_OR_STRING
     if not _is_struct(field):
-        return None
+        return _KEPT
     return _POINTER if is_pointer else _STRUCT
 
 

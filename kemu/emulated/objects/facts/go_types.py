@@ -70,6 +70,7 @@ def _table() -> _Table:
     return table
 
 
+@lru_cache(None)
 def of_kind(api_version: str, kind: str) -> str | None:
     """The struct of a kind's objects; None: the table has no such kind."""
     return _table().kinds.get((api_version, kind))

@@ -18,7 +18,11 @@ class Unsimulated:
 
 
 LEAVE_OUT = "leave it out"
-_NO_NETWORK = "there is no network between pods"
+_NO_RANGES = Unsimulated(
+    "its controller, service-cidr, does not run",
+    "name it and the other controllers in spec.controllers",
+    "service-cidr",
+)
 _NO_CERTIFICATES = "nobody signs certificates but kemu up"
 _NO_PODS_FROM = "write the pods themselves, or a workload"
 
@@ -32,8 +36,8 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
     "VerticalPodAutoscaler": Unsimulated("kemu has no autoscaler of pods", "write the requests into the pods"),
     "APIService": Unsimulated("kemu's API server is never extended; kemu up makes those of its own", LEAVE_OUT),
     "CertificateSigningRequest": Unsimulated(_NO_CERTIFICATES, LEAVE_OUT),
-    "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT, "service-cidr"),
-    "ServiceCIDR": Unsimulated(_NO_NETWORK, LEAVE_OUT, "service-cidr"),
+    "IPAddress": _NO_RANGES,
+    "ServiceCIDR": _NO_RANGES,
     "PodTemplate": Unsimulated("nobody makes pods of it", _NO_PODS_FROM),
 }  # fmt: skip
 """By kind, those that the API server stores too."""

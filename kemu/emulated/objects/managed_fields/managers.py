@@ -7,7 +7,6 @@ limited, times are set, what no manager may own is stripped.
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from kemu import errors
+from kemu.emulated.objects import plain
 from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.managed_fields import entries, fieldsets, resets, schemas, updaters, values
 from kemu.emulated.objects.managed_fields.entries import APPLY, UPDATE, Entry, Times
@@ -227,8 +227,8 @@ class FieldManager:
             raise errors.ApiError(f"failed to merge config: {error}") from None
         managed = _stripped(managed, by)
         if new == before:
-            return copy.deepcopy(live), managed, when
-        return copy.deepcopy(new), managed, {**when, by: now}
+            return plain.copied(live), managed, when
+        return plain.copied(new), managed, {**when, by: now}
 
     def _last_applied(self, live: dict[str, Any]) -> FieldSet:
         """Fields of the annotation that are still as it says. Raises ValueError."""
@@ -323,7 +323,7 @@ def _capped(managed: Managers, when: Times) -> tuple[Managers, Times]:
 
 def _keep_last_applied(annotations: dict[str, Any], config: dict[str, Any]) -> None:
     """``lastAppliedUpdater``: the annotation says what was applied."""
-    applied = copy.deepcopy(config)
+    applied = plain.copied(config)
     metadata = applied.get("metadata")
     if isinstance(metadata, dict) and isinstance(metadata.get("annotations"), dict):
         metadata["annotations"].pop(LAST_APPLIED, None)

@@ -16,9 +16,10 @@ from typing import Any, TypeAlias
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.conversion import descriptors, json_writers
 from kemu.emulated.objects.facts import go_types
-from kemu.messages.k8s import meta_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 Outline = tuple[Any, ...]
 _Value: TypeAlias = Any
@@ -29,7 +30,9 @@ class Unlike(Exception):
     """An outline does not say enough of it."""
 
 
-_OMITTED, _SCALAR, _KEY, _MICROS, _MESSAGE, _INLINE, _SCALARS, _SET, _NAMED, _UNNAMED, _MAP, _MESSAGE_MAP = range(12)
+(
+    _OMITTED, _SCALAR, _KEY, _MICROS, _MESSAGE, _INLINE, _SCALARS, _SET, _NAMED, _UNNAMED, _MAP, _MESSAGE_MAP, _POD_SPEC
+) = range(13)  # fmt: skip
 _NANOS_OF_MICRO = 1000
 _TIMES = (meta_v1_pb2.Time.DESCRIPTOR.full_name, meta_v1_pb2.MicroTime.DESCRIPTOR.full_name)
 _NANOS = tuple(f"{name}.nanos" for name in _TIMES)
@@ -45,6 +48,7 @@ _VALUES = frozenset(
 )
 """Messages that are no objects in JSON but are decided by their fields. Of the others, the text in them decides."""
 
+_SPEC = core_v1_pb2.PodSpec.DESCRIPTOR
 _plans: dict[FieldDescriptor, int] = {}
 
 
@@ -62,8 +66,10 @@ def of_one(message: Message, *, is_element: bool = False) -> Outline:
             found.append(number if value else -number)
         elif kind == _MESSAGE:
             found.append((number, of_one(value)))
+        elif kind == _POD_SPEC:
+            found.append((number, _of_pod_spec(value.SerializeToString())))
         elif kind == _MAP:
-            found.append((number, *sorted((key, not one) for key, one in value.items())))
+            found.append((number, *_of_map(value)))
         elif kind == _SCALARS:
             found.append(number)
         elif kind in (_NAMED, _UNNAMED):
@@ -77,6 +83,12 @@ def of_one(message: Message, *, is_element: bool = False) -> Outline:
         elif kind == _MESSAGE_MAP:
             found.append((number, *[(key, of_one(value[key])) for key in sorted(value)]))
     return tuple(found)
+
+
+@text_cache(256)
+def _of_pod_spec(data: bytes) -> Outline:
+    """Large, and the same in many pods."""
+    return of_one(core_v1_pb2.PodSpec.FromString(data))
 
 
 def of_two(old: Message, new: Message, *, is_element: bool = False) -> Outline:
@@ -93,11 +105,13 @@ def of_two(old: Message, new: Message, *, is_element: bool = False) -> Outline:
         number = field.number
         other = before.pop(field, None)
         if other is None:
-            found.append((number, _part(kind, value, is_element=is_element)))
+            found.append((number, not value if kind == _SCALAR else _part(kind, value, is_element=is_element)))
         elif kind == _KEY and is_element:
             if value != other:
                 raise Unlike
             found.append((number, value))
+        elif kind == _MAP:  # to compare maps of messages is seven calls
+            found.append((number, _of_maps(other, value)))
         elif value == other:
             if kind == _INLINE:
                 found.append((number, of_one(value, is_element=is_element)))
@@ -105,14 +119,12 @@ def of_two(old: Message, new: Message, *, is_element: bool = False) -> Outline:
             found.append((number, not other, not value))
         elif kind == _MICROS:
             found.append((number, not other, not value, value // _NANOS_OF_MICRO == other // _NANOS_OF_MICRO))
-        elif kind == _MESSAGE:
+        elif kind in (_MESSAGE, _POD_SPEC):
             found.append((number, of_two(other, value), True))
         elif kind == _INLINE:
             found.append((number, of_two(other, value, is_element=is_element), True))
         elif kind in (_NAMED, _UNNAMED):
             found.append((number, _of_lists(other, value, is_named=kind == _NAMED)))
-        elif kind == _MAP:
-            found.append((number, _of_maps(other, value)))
         elif kind == _SCALARS:
             found.append((number, True))
         elif kind == _SET:
@@ -123,31 +135,35 @@ def of_two(old: Message, new: Message, *, is_element: bool = False) -> Outline:
         kind = plans.get(field)
         if kind is None:
             kind = _plan(field)
-        if kind != _OMITTED:
+        if kind == _SCALAR:
+            found.append((-field.number, not other))
+        elif kind != _OMITTED:
             found.append((-field.number, _part(kind, other, is_element=is_element)))
     return tuple(found)
 
 
 def _part(kind: int, value: _Value, *, is_element: bool) -> object:
-    """A field that one of two states has. Raises :class:`Unlike` where it may name an element, which only has the name
-    then."""
-    if kind == _SCALAR:
-        return not value
+    """A field, not a single value, that one of two states has. Raises :class:`Unlike` where it may name an element,
+    which only has the name then."""
     if kind in (_KEY, _INLINE):
         if is_element:
             raise Unlike
         return not value if kind == _KEY else of_one(value)
-    if kind == _MESSAGE:
+    if kind in (_MESSAGE, _POD_SPEC):
         return of_one(value)
     if kind in (_NAMED, _UNNAMED):
         return tuple([of_one(one, is_element=kind == _NAMED) for one in value])
     if kind == _MAP:
-        return tuple(sorted((key, not one) for key, one in value.items()))
+        return _of_map(value)
     if kind == _MESSAGE_MAP:
         return tuple([(key, of_one(value[key])) for key in sorted(value)])
     if kind == _MICROS:
         return value // _NANOS_OF_MICRO == 0
     return tuple(value) if kind == _SET else True
+
+
+def _of_map(value: Mapping[str, Any]) -> Outline:
+    return tuple([(key, not value[key]) for key in sorted(value)])
 
 
 def _of_lists(old: Sequence[Message], new: Sequence[Message], *, is_named: bool) -> Outline:
@@ -184,7 +200,7 @@ def _plan(field: FieldDescriptor) -> int:
         if field.is_repeated:
             kind = _NAMED if _has_names(field) else _UNNAMED
         else:
-            kind = _INLINE if descriptors.is_inline(field) else _MESSAGE
+            kind = _INLINE if descriptors.is_inline(field) else _POD_SPEC if message_type is _SPEC else _MESSAGE
     elif field.is_repeated:
         kind = _SET if field.json_name in sets else _SCALARS
     elif field.full_name in _NANOS:

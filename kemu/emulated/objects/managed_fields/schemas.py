@@ -185,12 +185,11 @@ def field_type(expression: str | Type, name: str) -> str | Type:
 
 def element_of(kind: Type, name: str) -> Type | None:
     """The type of a field or an entry of a map; None: there is no such field."""
-    if kind.fields is not None:
-        found = kind.fields.get(name)
-        if found is not None:
-            return resolve(found.type)
-        return resolve(kind.element) if kind.element else None
-    return resolve(kind.element)
+    found = kind.fields.get(name) if kind.fields is not None else None
+    if found is None and kind.fields is not None and not kind.element:
+        return None
+    element = kind.element if found is None else found.type
+    return element if isinstance(element, Type) else _resolved(element)  # resolve, inlined
 
 
 def shape(kind: Type, value: Json) -> Type:

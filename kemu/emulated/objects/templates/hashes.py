@@ -26,6 +26,15 @@ def _of_template(template: bytes, collision_count: int | None) -> str:
     text = dumps.text(core_v1_pb2.PodTemplateSpec.FromString(template)).encode()
     if collision_count is not None:
         text += collision_count.to_bytes(4, "little") + bytes(4)
+    return _fnv(text)
+
+
+def of_text(text: str) -> str:
+    """The hash in a name that is made of another one."""
+    return _fnv(text.encode())
+
+
+def _fnv(text: bytes) -> str:
     value = _OFFSET
     for byte in text:  # FNV-1a
         value = (value ^ byte) * _PRIME & _MASK

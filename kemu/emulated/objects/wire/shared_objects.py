@@ -12,10 +12,15 @@ long holds each as :class:`Held`, which is bytes once the object is no news any 
 
 from __future__ import annotations
 
+import itertools
 import zlib
+from array import array
 from collections import deque
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
+
+import zstandard
 
 from kemu.emulated.objects.wire import wires
 from kemu.messages.k8s.objects import KubernetesObject
@@ -37,7 +42,33 @@ keeps equal bytes keeps these."""
 KEYS = [b""] * PLACES
 """Likewise the keys."""
 
+_TOGETHER = 16
+"""So many objects of a large list are packed together, once they are no news any more."""
+
 K = TypeVar("K", bound=KubernetesObject)
+
+
+class Past:
+    """Values that resemble one another and that hardly anybody will ask for, compressed together."""
+
+    __slots__ = ("_ends", "_packed")
+
+    def __init__(self, values: Sequence[bytes]) -> None:
+        # What the compressor returns takes as much memory as the worst case would.
+        self._packed = bytes(memoryview(zstandard.ZstdCompressor(level=1).compress(b"".join(values))))
+        self._ends = array("I", itertools.accumulate(map(len, values), initial=0))
+
+    def value(self, place: int) -> bytes:
+        return _unpacked(self)[self._ends[place] : self._ends[place + 1]]
+
+    def unpacked(self) -> bytes:
+        return zstandard.ZstdDecompressor().decompress(self._packed)
+
+
+@lru_cache(16)
+def _unpacked(past: Past) -> bytes:
+    """Who asks for a value asks for those beside it."""
+    return past.unpacked()
 
 
 class Held:
@@ -53,7 +84,7 @@ class Held:
         itself is kept."""
         self._message = message
         self._revision = revision
-        self._value = value
+        self._value: bytes | Past = value
         self.obj = obj
         """The object, as long as it is news or has just been looked at."""
         self.facts: Any = None
@@ -65,13 +96,19 @@ class Held:
 
     def _thaw(self) -> KubernetesObject:
         data = self._value
-        if self._revision >= 0:
+        if isinstance(data, Past):
+            data = data.value(-1 - self._revision)
+        elif self._revision >= 0:
             data += wires.version_suffix(self._revision)
         obj = self.obj = self._message.FromString(data)
         if len(_THAWED) >= THAWED:
             _THAWED.popleft().cool()
         _THAWED.append(self)
         return obj
+
+    def pack(self, past: Past, place: int) -> None:
+        """Its bytes, as clients get them, are there."""
+        self._value, self._revision = past, -1 - place
 
     def cool(self) -> None:
         """It is no news any more."""
@@ -206,13 +243,24 @@ class SharedObjects:
 
     def _forget_lists(self) -> None:
         """Those of lists are no news any more."""
+        is_large = len(self._held) >= LARGE
+        if is_large:
+            for listed in self._listed.values():
+                self._pack(list(listed.items()))
         for held in self._held.values():
             held.cool()
-        is_large = len(self._held) >= LARGE
         self._held.clear()
         self._listed.clear()
         if is_large:
             garbage.give_back()
+
+    def _pack(self, listed: Sequence[tuple[bytes, KubernetesObject]]) -> None:
+        """The bytes of each, as long as somebody holds it."""
+        for start in range(0, len(listed), _TOGETHER):
+            batch = listed[start : start + _TOGETHER]
+            past = Past([wire for wire, _ in batch])
+            for place, (_, obj) in enumerate(batch):
+                self._held[id(obj)].pack(past, place)
 
     def _forget_news(self) -> None:
         for kept in self.kept:

@@ -23,6 +23,7 @@ import numpy as np
 from kemu.emulated.objects import meta, selectors
 from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.selectors import LabelSelector
+from kemu.emulated.objects.wire import shared_objects
 from kemu.emulated.scheduler.cache import columns, pods
 from kemu.emulated.scheduler.cache.columns import BoolArray, ChangeLog, IntArray, LabelColumn, ResourceColumns
 from kemu.emulated.scheduler.cache.counts import CountColumn, Counts
@@ -483,7 +484,7 @@ class Cluster:
         if known is not None:
             if known.node_name == node_name and not spec_changed and not _counts_differently(known, pod):
                 start_s = pod.status.startTime.seconds if pod.status.HasField("startTime") else None
-                self._renew(known, pod, start_s)
+                self._renew(known, shared_objects.OBJECTS.hold(pod), start_s)
                 return
             self.remove_pod(uid)
         self.add_pod(self.pod(pod), node_name)
@@ -495,7 +496,8 @@ class Cluster:
         known = self.pods.get(uid)
         if (
             known is None
-            or known.pod is not update.old
+            # PodInfo.pod and Held.get, inlined: every scheduler of a race sees every pod.
+            or (((version := known.held) and version.obj) or known.pod) is not update.old
             or spec_changed
             or update.counts_differently
             or known.node_name != update.node
@@ -503,14 +505,17 @@ class Cluster:
             self.see_pod(update.new, spec_changed)
             return
         self.assumed.pop(uid, None)
-        self._renew(known, update.new, update.start_s)
+        held = update.held
+        if held is None:
+            held = update.held = shared_objects.OBJECTS.hold(update.new)
+        self._renew(known, held, update.start_s)
 
-    def _renew(self, known: PodInfo, pod: core_v1_pb2.Pod, start_s: int | None) -> None:
+    def _renew(self, known: PodInfo, version: shared_objects.Held, start_s: int | None) -> None:
         """Another version of a pod, which counts as the one before."""
         info = self.nodes[known.node_name]
         if info.image_sizes:
             self._changed(info)
-        known.rest(pod)
+        known.rest(version)
         if start_s != known.start_s:
             # Matters to the choice of victims only.
             known.start_s = start_s

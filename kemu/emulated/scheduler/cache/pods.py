@@ -8,6 +8,7 @@ one pod. Both are read by plugins; only the cache (:mod:`kemu.emulated.scheduler
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from sys import intern
 from typing import Any
 
@@ -18,8 +19,6 @@ from kemu.emulated.objects.volumes import migration
 from kemu.emulated.objects.wire import shared_objects
 from kemu.emulated.scheduler.cache import terms
 from kemu.messages.k8s import core_v1_pb2
-
-_hold = shared_objects.OBJECTS.hold
 
 CPU = 0
 MEMORY = 1
@@ -267,6 +266,12 @@ class Templates:
         return template
 
 
+@lru_cache(4096)
+def _alike(labels: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """One for all pods with the same labels: nobody changes it."""
+    return dict(labels)
+
+
 class PodInfo:
     """One pod, pending or on a node."""
 
@@ -290,12 +295,13 @@ class PodInfo:
 
     pod: core_v1_pb2.Pod
     """The object as last seen, never changed in place."""
-    held: shared_objects.Held
-    """The same at rest."""
+    held: shared_objects.Held | None
+    """The same at rest; None until :meth:`rest`."""
 
     def __init__(self, pod: core_v1_pb2.Pod, template: Template) -> None:
         metadata = pod.metadata
         self.pod = pod
+        self.held = None
         self.template = template
         # All schedulers of this process hold the same strings.
         self.namespace: str = template.namespace
@@ -319,12 +325,13 @@ class PodInfo:
         """:attr:`pod`, after :meth:`rest`."""
         if name != "pod":
             raise AttributeError(name)
+        assert self.held is not None
         return self.held.get()  # type: ignore[return-value]  # what it was made of
 
-    def rest(self, pod: core_v1_pb2.Pod) -> None:
+    def rest(self, version: shared_objects.Held) -> None:
         """It runs, as this version says: few will ask for it, and once that is no news any more its bytes are
         enough."""
-        self.held = _hold(pod)
+        self.held = version
         try:  # noqa: SIM105  (contextlib.suppress is three calls, for each change)
             del self.pod
         except AttributeError:
@@ -336,7 +343,7 @@ class PodInfo:
         if labels is None:
             # Many pods have none, and dict() of a protobuf map is slow.
             found = self.pod.metadata.labels
-            labels = self._labels = {key: found[key] for key in found} if found else {}
+            labels = self._labels = _alike(tuple([(key, found[key]) for key in found]))
         return labels
 
     def __repr__(self) -> str:

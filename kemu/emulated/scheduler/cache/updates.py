@@ -11,6 +11,7 @@ from typing import Any
 
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import requests
+from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import core_v1_pb2
 
 MOST_KEPT = 1024
@@ -18,11 +19,12 @@ MOST_KEPT = 1024
 
 
 class PodUpdate:
-    """From one version of a pod to the next that the watch shows. Immutable, but for ``events``."""
+    """From one version of a pod to the next that the watch shows. Immutable, but for ``events`` and ``held``."""
 
     __slots__ = (
         "counts_differently",
         "events",
+        "held",
         "is_resized",
         "new",
         "node",
@@ -58,6 +60,8 @@ class PodUpdate:
         """It cannot be counted on its node as the version before was, even if its spec has not changed."""
         self.events: list[Any] | None = None
         """What it is for the queue, once that has been asked: an ``Event`` or two."""
+        self.held: shared_objects.Held | None = None
+        """The new version at rest, once that has been asked."""
         self.start_s: int | None = status.startTime.seconds if status.HasField("startTime") else None
         """``status.startTime`` in Unix seconds."""
 

@@ -256,8 +256,8 @@ class _Resolver:
         if own is None:
             there: list[P] = []
             for place in _places_of(self._multi_point_classes, cast(Hashable, kind)):
-                name, one = self._multi_point_plugins[place]
-                part = cast(P, one)
+                part: Any
+                name, part = self._multi_point_plugins[place]
                 if takes_part is None or takes_part(part):
                     self.made[name] = part
                     there.append(part)

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from kemu.emulated.client import retries
 from kemu.emulated.client.recorders import NORMAL, WARNING, Recorder
 from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.experiments.switches import Policy
@@ -105,7 +107,8 @@ class Reporter:
         metadata = pod.metadata
         started_ns = self._env.clock.now_ns()
         try:
-            await self._api.patch("pods", metadata.name, metadata.namespace, patch, "status", "strategic")
+            request = partial(self._api.patch, "pods", metadata.name, metadata.namespace, patch, "status", "strategic")
+            await retries.status_patch(self._env, request)
         except ApiError as error:
             # The next attempt writes again; until then the nomination exists in memory only.
             key = f"{metadata.namespace}/{metadata.name}"

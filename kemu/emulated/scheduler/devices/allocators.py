@@ -79,7 +79,7 @@ class Allocator:
         Raises AllocationError.
         """
         if len(claims) == 1:
-            found = self.first_devices(node, claims[0])
+            found = self._first_devices(node, claims[0])
             if found != "search":
                 return found
         search = _Search(self, node, claims)
@@ -102,7 +102,7 @@ class Allocator:
                         self._plain[key] = request, [one.cel.expression for one in selectors]
         return self._plain[key]
 
-    def first_devices(
+    def _first_devices(
         self, node: NodeInfo, claim: resource_v1_pb2.ResourceClaim
     ) -> list[Plan] | Literal["search"] | None:
         """What the search would find for a plain request: the first devices that are free and suit. ``search``: that

@@ -7,8 +7,10 @@ the assume cache until the watch shows it.
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 from typing import Any, Literal, Protocol
 
+from kemu.emulated.client import retries
 from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.devices import pod_claims
 from kemu.emulated.scheduler.devices.extended import IN_MEMORY
@@ -16,7 +18,7 @@ from kemu.emulated.scheduler.devices.pod_claims import FINALIZER, PodClaims
 from kemu.emulated.scheduler.devices.trackers import Claim, Devices
 from kemu.emulated.scheduler.framework.interfaces import Api
 from kemu.errors import ApiError, Conflict, NotFound
-from kemu.runtime.env import SECOND_NS, Clock
+from kemu.runtime.env import SECOND_NS, Clock, Random
 
 _RETRIES = 5
 _RETRY_S = 0.01
@@ -47,10 +49,11 @@ class BindingError(Exception):
 class Binder:
     """Writes for one scheduler."""
 
-    def __init__(self, devices: Devices, api: ClaimsApi, clock: Clock, timeout_s: float) -> None:
+    def __init__(self, devices: Devices, api: ClaimsApi, clock: Clock, rng: Random, timeout_s: float) -> None:
         self._devices = devices
         self._api = api
-        self._clock = clock
+        self.clock = clock
+        self.random = rng
         self._timeout_s = timeout_s
 
     # PreBind --------------------------------------------------------------------------------------------------------
@@ -67,13 +70,13 @@ class Binder:
 
     async def wait(self, state: PodClaims) -> None:
         """Until the devices are ready. Raises BindingError."""
-        end_ns = self._clock.now_ns() + round(self._timeout_s * SECOND_NS)
+        end_ns = self.clock.now_ns() + round(self._timeout_s * SECOND_NS)
         while not self._is_ready(state):
-            left_ns = end_ns - self._clock.now_ns()
+            left_ns = end_ns - self.clock.now_ns()
             if left_ns <= _POLL_S * SECOND_NS:
-                await self._clock.sleep(max(left_ns, 0) / SECOND_NS)
+                await self.clock.sleep(max(left_ns, 0) / SECOND_NS)
                 raise BindingError("device binding timeout: context deadline exceeded")
-            await self._clock.sleep(_POLL_S)
+            await self.clock.sleep(_POLL_S)
 
     def _is_ready(self, state: PodClaims) -> bool:
         for place, known in enumerate(state.claims):
@@ -86,7 +89,7 @@ class Binder:
             if failure:
                 raise BindingError(failure)
             if not ready:
-                if pod_claims.is_overdue(claim, self._clock.unix_ns(), self._timeout_s):
+                if pod_claims.is_overdue(claim, self.clock.unix_ns(), self._timeout_s):
                     raise BindingError(f"device binding timeout: claim={claim.metadata.name}")
                 return False
         return True
@@ -136,7 +139,7 @@ class Binder:
         allocation = state.allocations.get(place)
         for attempt in range(_RETRIES):
             if attempt:
-                await self._clock.sleep(_RETRY_S)
+                await self.clock.sleep(_RETRY_S)
                 try:
                     claim = await self._api.get("resourceclaims", claim.metadata.name, claim.metadata.namespace)
                 except ApiError as error:
@@ -163,7 +166,7 @@ class Binder:
             pod = state.pod.metadata
             now.status.reservedFor.add(resource="pods", name=pod.name, uid=pod.uid)
             if not now.status.allocation.HasField("allocationTimestamp"):
-                meta.set_time(now.status.allocation.allocationTimestamp, self._clock.unix_ns())
+                meta.set_time(now.status.allocation.allocationTimestamp, self.clock.unix_ns())
             try:
                 return await self._api.update_status(now)
             except ApiError as error:
@@ -177,7 +180,7 @@ class Binder:
         """A claim that was just created can be assumed only when the watch has shown it."""
         key, waited_s = meta.namespaced_name(claim), 0.0
         while key not in self._devices.claims and waited_s < _CACHE_LIMIT_S:
-            await self._clock.sleep(_CACHE_POLL_S)
+            await self.clock.sleep(_CACHE_POLL_S)
             waited_s += _CACHE_POLL_S
         self._devices.assume(claim)
 
@@ -194,7 +197,8 @@ class Binder:
         status = {"requestMappings": mappings, "resourceClaimName": claim.metadata.name}
         patch = {"status": {"extendedResourceClaimStatus": status}}
         try:
-            await self._api.patch("pods", pod.name, pod.namespace, patch, "status", "strategic")
+            request = partial(self._api.patch, "pods", pod.name, pod.namespace, patch, "status", "strategic")
+            await retries.status_patch(self, request)
         except ApiError as error:
             text = f"update pod {pod.namespace}/{pod.name} ExtendedResourceClaimStatus"
             raise BindingError(f"{text}: {error.message}") from None
@@ -226,7 +230,7 @@ class Binder:
                 except Conflict:
                     if attempt + 1 == _RETRIES:
                         raise
-                    await self._clock.sleep(_RETRY_S)
+                    await self.clock.sleep(_RETRY_S)
             await self._api.delete("resourceclaims", name, namespace)
         except ApiError as error:
             return error.message

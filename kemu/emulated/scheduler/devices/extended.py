@@ -10,12 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kemu.emulated.objects.amounts import quantities, requests
-from kemu.emulated.scheduler.devices.trackers import IMPLICIT, Claim, DeviceClass
+from kemu.emulated.scheduler.devices.trackers import ANNOTATION, IMPLICIT, Claim, DeviceClass
 from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
 
 IN_MEMORY = "<extended-resources>"
 """The name of a claim that is not written yet."""
-ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 
 
 class ForContainer(NamedTuple):
@@ -31,14 +30,9 @@ def may_be_devices(resource: str) -> bool:
     return requests.is_extended(resource) or resource.startswith(IMPLICIT)
 
 
-def claim_for(pod: core_v1_pb2.Pod, claims: Iterable[Claim], uid: str) -> Claim:
-    """The claim that an earlier attempt has written for the pod; or one in memory, of that UID, without requests."""
+def claim_in_memory(pod: core_v1_pb2.Pod, uid: str) -> Claim:
+    """One of that UID, without requests."""
     metadata = pod.metadata
-    for claim in claims:
-        if claim.metadata.annotations.get(ANNOTATION) == "true":
-            for owner in claim.metadata.ownerReferences:
-                if owner.name == metadata.name and owner.controller and owner.uid == metadata.uid:
-                    return claim
     made = Claim()
     own = made.metadata
     own.namespace, own.name, own.uid = metadata.namespace, IN_MEMORY, uid

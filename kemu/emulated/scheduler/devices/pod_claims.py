@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kemu.emulated.cel.numbers import quoted
 from kemu.emulated.objects import selectors
-from kemu.emulated.objects.amounts.requests import resource_list
+from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.devices import extended, results
 from kemu.emulated.scheduler.devices.allocators import AllocationError, Allocator, Plan
@@ -78,7 +78,7 @@ class PodClaims:
     """``stateData``. Claims are replaced as they are written."""
 
     __slots__ = (
-        "_allocated", "_allocator", "_amounts", "_devices", "_has_alternatives", "_is_plain", "_selectors", "_statuses",
+        "_allocated", "_allocator", "_amounts", "_devices", "_has_alternatives", "_made", "_selectors", "_statuses",
         "_verdicts", "_wanted", "allocations", "by_node", "claims", "in_memory_uid", "of_user", "pod", "shared",
         "unavailable",
     )  # fmt: skip
@@ -97,8 +97,8 @@ class PodClaims:
         """The places of claims that are allocated."""
         self._wanted: list[Claim] = []
         """Claims that need devices on each node."""
-        self._is_plain = False
-        """One claim of the user, which needs devices, and nothing else."""
+        self._made: dict[tuple[str, ...], tuple[Claim, list[ForContainer]]] = {}
+        """The claim for extended resources, by those that a node does not offer."""
         self._has_alternatives = any(one.firstAvailable for claim in of_user for one in claim.spec.devices.requests)
         self.by_node: dict[str, NodePlan] = {}
         self.unavailable: dict[int, None] = {}
@@ -146,7 +146,6 @@ class PodClaims:
                     return status
         self._allocated = [place for place, one in enumerate(self.claims) if one.status.HasField("allocation")]
         self._wanted = [claim for place, claim in self.unallocated() if place not in self.shared]
-        self._is_plain = len(self._wanted) == len(self.claims) == self.of_user == 1
         if allocates:
             self._allocator = Allocator(devices.allocated(), devices.classes, devices.pools_of)
         return None
@@ -185,13 +184,6 @@ class PodClaims:
         return self._statuses[verdict - 1]
 
     def _filter(self, node: NodeInfo, now_ns: int, timeout_s: float) -> Status | None:
-        if self._is_plain and self._allocator is not None:
-            found = self._allocator.first_devices(node, self._wanted[0])
-            if found is None:
-                return _NOT_ALL
-            if found != "search":
-                self.by_node[node.name] = NodePlan(found, None, [])
-                return None
         special: Claim | None = None
         mappings: list[ForContainer] = []
         if self.special is not None:
@@ -229,22 +221,25 @@ class PodClaims:
             # An earlier attempt has left it; PostFilter deletes it.
             return unresolvable("cannot schedule extended resource claim")
         allocatable = node.node.status.allocatable
-        names = resource_list(allocatable)
         wanted: list[str] = []
         for resource in self._amounts:
-            if resource in self._devices.by_resource and not names.get(resource, 0):
+            offered = allocatable[resource].string if resource in allocatable else ""
+            if resource in self._devices.by_resource and not (offered and quantities.parse(offered).value):
                 wanted.append(resource)
-            elif resource not in allocatable:
+            elif not offered:
                 return unresolvable("cannot fit resource")
         if not self.of_user and not wanted:
             return None, []
         if special.status.HasField("allocation"):
             return None, []
-        made = Claim()
-        made.CopyFrom(special)
-        asked, mappings = extended.requests_for(self.pod, wanted, self._devices.by_resource)
-        made.spec.devices.requests.extend(asked)
-        return made, mappings
+        known = self._made.get(tuple(wanted))
+        if known is None:
+            made = Claim()
+            made.CopyFrom(special)
+            asked, mappings = extended.requests_for(self.pod, wanted, self._devices.by_resource)
+            made.spec.devices.requests.extend(asked)
+            known = self._made[tuple(wanted)] = made, mappings
+        return known
 
     def _is_usable(self, place: int, claim: Claim, node: NodeInfo, now_ns: int, timeout_s: float) -> bool:
         where = self._selectors.get(place)

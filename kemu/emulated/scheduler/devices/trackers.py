@@ -20,6 +20,8 @@ from kemu.runtime.env import Clock
 Claim = resource_v1_pb2.ResourceClaim
 DeviceClass = resource_v1_pb2.DeviceClass
 
+ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
+"""``true``: the scheduler has made the claim for the extended resources of its owner."""
 IMPLICIT = "deviceclass.resource.kubernetes.io/"
 """The resource of this prefix and the name of a class stands for devices of the class."""
 
@@ -31,6 +33,8 @@ class Devices:
         self._clock = clock
         self.claims: dict[str, Claim] = {}
         """As this scheduler assumes them, or as the watch has shown them."""
+        self._special: dict[tuple[str, str], dict[str, Claim]] = {}
+        """Those for extended resources, by name and UID of the pod."""
         self._shown: dict[str, Claim] = {}
         self.slices: dict[str, Slice] = {}
         self.classes: dict[str, DeviceClass] = {}
@@ -87,12 +91,23 @@ class Devices:
 
     def _replace(self, key: str, old: Claim | None, new: Claim | None) -> None:
         self._count(old, new)
+        was_for, is_for = _special_for(old), _special_for(new)
+        if was_for is not None and was_for != is_for:
+            del self._special[was_for][key]
+            if not self._special[was_for]:
+                del self._special[was_for]
+        if is_for is not None and new is not None:
+            self._special.setdefault(is_for, {})[key] = new
         if new is None:
             self.claims.pop(key, None)
         else:
             self.claims[key] = new
         if old is not None or new is not None:
             self.on_claim(old, new)
+
+    def special_of(self, pod: str, uid: str) -> Claim | None:
+        """The first claim that was written for the extended resources of a pod."""
+        return next(iter(self._special.get((pod, uid), {}).values()), None)
 
     def signal(self, uid: str, claim: Claim) -> None:
         """A pod waits for this allocation; or shares the one that is in flight (``SignalClaimPendingAllocation``)."""
@@ -194,6 +209,15 @@ class Devices:
         self.by_resource.pop(IMPLICIT + old.metadata.name, None)
         if old.spec.HasField("extendedResourceName"):
             self.by_resource.pop(old.spec.extendedResourceName, None)
+
+
+def _special_for(claim: Claim | None) -> tuple[str, str] | None:
+    """For the extended resources of which pod the scheduler has made the claim."""
+    if claim is not None and claim.metadata.annotations.get(ANNOTATION) == "true":
+        for owner in claim.metadata.ownerReferences:
+            if owner.controller:
+                return owner.name, owner.uid
+    return None
 
 
 def _version(claim: Claim) -> int:

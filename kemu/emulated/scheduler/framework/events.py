@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from kemu.emulated.objects import meta
@@ -87,6 +88,20 @@ Hint = Callable[[PodInfo, Any, Any], bool]
 
 The objects are ``core.v1`` messages; old is None for an addition, new for a removal. For the events of a waiting pod
 both are versions of it. It may be another pod than the one that the hint is asked for, when both are in flight."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedHint:
+    """A hint for pods that have the key of the event alone, so that a queue looks them up by it."""
+
+    hint: Hint
+    key: Callable[[Any, Any], str | None]
+    """Of an event, by its old and new object; None: any pod may be helped."""
+    keys: Callable[[core_v1_pb2.Pod], Iterable[str]]
+
+    def __call__(self, pod: PodInfo, old: KubernetesObject | None, new: KubernetesObject | None) -> bool:
+        key = self.key(old, new)
+        return (key is None or key in self.keys(pod.pod)) and self.hint(pod, old, new)
 
 
 def of_the_pod_itself(pod: PodInfo, old: core_v1_pb2.Pod, new: KubernetesObject) -> bool:

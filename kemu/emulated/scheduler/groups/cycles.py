@@ -7,8 +7,10 @@ of them return to the queue. What became of it is written to the condition PodGr
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
+from kemu.emulated.client import retries
 from kemu.emulated.objects import times
 from kemu.emulated.objects.meta import get_condition
 from kemu.emulated.scheduler.cache import pod_groups
@@ -192,7 +194,8 @@ class GroupCycles:
             condition["observedGeneration"] = generation
         patch = {"status": {"conditions": [condition]}}
         try:
-            await self._api.patch("podgroups", key[1], key[0], patch, "status", "strategic")
+            request = partial(self._api.patch, "podgroups", key[1], key[0], patch, "status", "strategic")
+            await retries.status_patch(self._env, request)
         except ApiError:
             # The next attempt writes again.
             return

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from kemu.emulated.scheduler.cache.columns import IntArray
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.cache.pods import PodInfo
-from kemu.emulated.scheduler.framework.events import Event, Hint
+from kemu.emulated.scheduler.framework.events import Event, Hint, KeyedHint
 from kemu.emulated.scheduler.framework.interfaces import (
     SKIP,
     Cycle,
@@ -97,7 +97,9 @@ class DynamicResources(
         except pod_claims.Missing as missing:
             return unresolvable(str(missing))
         if any(name in devices.by_resource for name in amounts):
-            special = extended.claim_for(pod, devices.claims.values(), self._new_uid())
+            uid = self._new_uid()  # even if an earlier attempt has written the claim
+            written = devices.special_of(pod.metadata.name, pod.metadata.uid)
+            special = extended.claim_in_memory(pod, uid) if written is None else written
         if not of_user and special is None:
             return SKIP
         state = pod_claims.PodClaims(pod, devices, of_user, special)
@@ -168,7 +170,7 @@ class DynamicResources(
         assert self._devices is not None
         assert handle.api is not None
         assert handle.clock is not None
-        return Binder(self._devices, cast(ClaimsApi, handle.api), handle.clock, self._timeout_s)
+        return Binder(self._devices, cast(ClaimsApi, handle.api), handle.clock, handle.random, self._timeout_s)
 
     # Score ----------------------------------------------------------------------------------------------------------
 
@@ -251,12 +253,13 @@ class DynamicResources(
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         if self._devices is None:
             return []
+        by_claim = KeyedHint(self._helped_by_claim, _claim_of_event, _claims_named)
         return [
             (Event.NODE_ADD, None),
             (Event.NODE_LABELS, None),
             (Event.NODE_ALLOCATABLE, None),
-            (Event.RESOURCE_CLAIM_ADD, self._helped_by_claim),
-            (Event.RESOURCE_CLAIM_UPDATE, self._helped_by_claim),
+            (Event.RESOURCE_CLAIM_ADD, by_claim),
+            (Event.RESOURCE_CLAIM_UPDATE, by_claim),
             (Event.POD_GENERATED_CLAIM, self._has_its_claims),
             (Event.DEVICE_CLASS_ADD, None),
             (Event.DEVICE_CLASS_UPDATE, None),
@@ -269,14 +272,11 @@ class DynamicResources(
         from kemu.emulated.scheduler.devices import pod_claims
 
         assert self._devices is not None
-        was_freed = old is not None and old.status.HasField("allocation") and not new.status.HasField("allocation")
-        if not was_freed and not _names(pod.pod, new.metadata.name):
-            return False  # asked of every pod that waits
         try:
             own = pod_claims.claims_of(pod.pod, self._devices)
         except pod_claims.Missing:
             return False
-        if was_freed:
+        if _was_freed(old, new):
             return True
         if not any(claim.metadata.uid == new.metadata.uid for claim in own):
             return False
@@ -287,9 +287,17 @@ class DynamicResources(
         return bool(pod.uid == new.metadata.uid) and self._missing(new) is None
 
 
-def _names(pod: core_v1_pb2.Pod, claim: str) -> bool:
-    for entry in pod.spec.resourceClaims:
-        if entry.resourceClaimName == claim:
-            return True
-    made = pod.status.resourceClaimStatuses
-    return bool(made) and any(one.resourceClaimName == claim for one in made)
+def _was_freed(old: Claim | None, new: Claim) -> bool:
+    return old is not None and old.status.HasField("allocation") and not new.status.HasField("allocation")
+
+
+def _claim_of_event(old: Claim | None, new: Claim) -> str | None:
+    """The claim that a pod must name to be helped; devices that are free again may help any pod."""
+    return None if _was_freed(old, new) else f"{new.metadata.namespace}/{new.metadata.name}"
+
+
+def _claims_named(pod: core_v1_pb2.Pod) -> Iterable[str]:
+    """By the pod's spec, or by its status where they were made of templates."""
+    names = [entry.resourceClaimName for entry in pod.spec.resourceClaims]
+    names += [status.resourceClaimName for status in pod.status.resourceClaimStatuses]
+    return [f"{pod.metadata.namespace}/{name}" for name in names if name]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, Protocol
 
+from kemu.emulated.client import retries
 from kemu.emulated.objects import meta
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.pods import PodInfo
@@ -152,7 +154,10 @@ class Evictor:
             try:
                 patch = self._disruption_patch(seen, preemptor)
                 if patch is not None:
-                    await self._api.patch("pods", victim.name, victim.namespace, patch, "status", "strategic")
+                    request = partial(
+                        self._api.patch, "pods", victim.name, victim.namespace, patch, "status", "strategic"
+                    )
+                    await retries.status_patch(self._env, request)
                 # As in Kubernetes without the UID: a late request deletes whatever pod has the name now.
                 await self._api.delete("pods", victim.name, victim.namespace)
             except NotFound:

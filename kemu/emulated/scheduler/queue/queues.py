@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.emulated.scheduler.cycle.profiles import Profile
 from kemu.emulated.scheduler.framework import events
-from kemu.emulated.scheduler.framework.events import Event
+from kemu.emulated.scheduler.framework.events import Event, KeyedHint
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import SECOND_NS, Clock, Timer
@@ -71,6 +71,7 @@ class QueuedPod:
         "error_count",
         "gate",
         "info",
+        "keys",
         "pending",
         "place",
         "profile",
@@ -103,7 +104,9 @@ class QueuedPod:
         self.since_ns = 0
         self.cause = ""
         self.entry = 0
-        """Number of the valid heap entry."""
+        """Number of the valid heap entry; of a pod that waits for events, of its arrival, if any event has a key."""
+        self.keys: tuple[str, ...] = ()
+        """By which the pod can be found while it waits for events."""
 
 
 class SchedulingQueue:
@@ -128,6 +131,15 @@ class SchedulingQueue:
         self._of_interest = frozenset(
             event for profile in profiles.values() for event, hints in profile.hints.items() if hints
         )
+        self._keyed: dict[Event, KeyedHint] = {}
+        """Events that are shown only to the pods with their key."""
+        for event in self._of_interest:
+            hints = [hint for profile in profiles.values() for hint in profile.hints[event].values()]
+            by_key = [hint for hint in hints if isinstance(hint, KeyedHint)]
+            if len(by_key) == len(hints) and len({(hint.key, hint.keys) for hint in by_key}) == 1:
+                self._keyed[event] = by_key[0]
+        self._by_key: dict[str, dict[str, QueuedPod]] = {}
+        """Pods that wait for events, by their keys and their UID."""
         self._initial_ns = round(initial_backoff_s * SECOND_NS)
         self._max_ns = round(max_backoff_s * SECOND_NS)
         self._pops_from_backoff = pops_from_backoff
@@ -262,13 +274,18 @@ class SchedulingQueue:
         """Requeue the pods that an event may help, of those that ``only`` admits (MoveAllToActiveOrBackoffQueue)."""
         if event not in self._of_interest:
             return
-        held = list(self._held.values()) if self._held else None
-        if self._unschedulable:
+        keyed = self._keyed.get(event)
+        key = keyed.key(old, new) if keyed is not None else None
+        found: list[QueuedPod] | None = None
+        if key is not None:
+            found = sorted(self._by_key.get(key, {}).values(), key=lambda pod: pod.entry)
+        held = _of(self._held, found) if self._held else None
+        if self._unschedulable and found != []:
             for (profile_name, rejectors), members in list(self._unschedulable.items()):
                 hints = self._profiles[profile_name].hints[event]
                 if not any(name in hints for name in rejectors):
                     continue
-                for pod in list(members.values()):
+                for pod in _of(members, found):
                     if only is None or only(pod.info):
                         worth = self._worth(pod, event, old, new)
                         if worth:
@@ -318,6 +335,8 @@ class SchedulingQueue:
             if self._sort_key(info, pod.timestamp_ns) != self._sort_key(known, pod.timestamp_ns):
                 self._sort_in(pod)
         else:
+            if self._keyed:
+                self._note(pod)
             for event in changes:
                 worth = self._worth(pod, event, old, info.pod)
                 if worth:
@@ -417,7 +436,7 @@ class SchedulingQueue:
                 # A pod without an attempt counts as gated; a preemptor that waits for its victims, as unschedulable.
                 self._enter(pod, UNSCHEDULABLE if pod.attempts else GATED, cause)
                 self._held[pod.info.uid] = pod
-                self._arm_flush()
+                self._wait(pod)
                 return True
         pod.gate = ""
         return False
@@ -426,7 +445,30 @@ class SchedulingQueue:
         self._enter(pod, UNSCHEDULABLE, cause)
         members = self._unschedulable.setdefault((pod.profile.scheduler_name, pod.rejectors), {})
         members[pod.info.uid] = pod
+        self._wait(pod)
+
+    def _wait(self, pod: QueuedPod) -> None:
+        """For events, in the order of arrival."""
+        if self._keyed:
+            self._entries += 1
+            pod.entry = self._entries
+            self._note(pod)
         self._arm_flush()
+
+    def _note(self, pod: QueuedPod) -> None:
+        """By which keys a waiting pod can be found."""
+        self._forget(pod)
+        pod.keys = tuple(dict.fromkeys(key for one in self._keyed.values() for key in one.keys(pod.info.pod)))
+        for key in pod.keys:
+            self._by_key.setdefault(key, {})[pod.info.uid] = pod
+
+    def _forget(self, pod: QueuedPod) -> None:
+        for key in pod.keys:
+            pods = self._by_key[key]
+            del pods[pod.info.uid]
+            if not pods:
+                del self._by_key[key]
+        pod.keys = ()
 
     def _enter(self, pod: QueuedPod, place: str, cause: str) -> None:
         pod.place = place
@@ -438,6 +480,8 @@ class SchedulingQueue:
         if place in (GONE, IN_FLIGHT):
             return
         uid = pod.info.uid
+        if pod.keys:
+            self._forget(pod)
         if uid in self._held:
             del self._held[uid]
         elif place == UNSCHEDULABLE:
@@ -545,3 +589,8 @@ class SchedulingQueue:
             # the flush does not requeue them.
             self._events.append((Event.TIMEOUT, None, None))
         self._arm_flush()
+
+
+def _of(members: Mapping[str, QueuedPod], found: list[QueuedPod] | None) -> list[QueuedPod]:
+    """Those that were found, of which None means all."""
+    return list(members.values()) if found is None else [pod for pod in found if pod.info.uid in members]

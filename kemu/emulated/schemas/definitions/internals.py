@@ -105,9 +105,26 @@ def schema(node: Node) -> str:
     return "{" + ",".join(f'"{name}":{text(node)}' for name, text in _FIELDS) + "}"
 
 
+_HOLDING: Mapping[str, Callable[[Node], object]] = {
+    "Items": lambda node: node.items is not None or node.items_list,
+    "AllOf": lambda node: node.all_of,
+    "OneOf": lambda node: node.one_of,
+    "AnyOf": lambda node: node.any_of,
+    "Not": lambda node: node.not_ is not None,
+    "Properties": lambda node: node.properties,
+    "AdditionalProperties": lambda node: node.additional is not None,
+    "XValidations": lambda node: node.rules,
+}
+"""Fields that hold schemas or rules, whose text would be long: whether they say something."""
+
+
 def names_set(node: Node) -> list[str]:
     """Its fields that say something, in their order."""
-    return [name for name, text in _FIELDS if text(node) not in ("null", '""', "false")]
+    return [
+        name
+        for name, text in _FIELDS
+        if (_HOLDING[name](node) if name in _HOLDING else text(node) not in ("null", '""', "false"))
+    ]
 
 
 def items_list(nodes: tuple[Node, ...]) -> str:

@@ -39,6 +39,7 @@ async def _drive(runtime: SimRuntime, text: str, counts: Counts) -> None:
     await plays.launch(runtime, scenario, Heartbeats(scenario, "sim"))
     steps = runtime.loop.steps
     counts.kinds.clear()
+    counts.count_futures(runtime.loop)
     before = sys.getprofile()
     sys.setprofile(counts.profile)
     try:

@@ -160,6 +160,7 @@ async def _drive(runtime: SimRuntime, scenario: Scenario, counts: Counts, profil
     await beginning
     counts.counts.clear()
     counts.kinds.clear()
+    counts.count_futures(runtime.loop)
     steps = runtime.loop.steps
     before = sys.getprofile()
     if profile is None:

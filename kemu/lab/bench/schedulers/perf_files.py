@@ -74,7 +74,7 @@ _ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
 def workloads(place: str, labels: Collection[str] = ()) -> list[dict[str, str]]:
     """Settings of workloads of a file, or of all files in a folder.
 
-    ``FILE#TEXT``: of those whose ``test/workload`` contains the text. ``labels``: of those that have one of them
+    ``FILE#TEXT``: of those whose ``test/workload`` is or contains the text. ``labels``: of those that have one of them
     (``all``: of all). With neither, of those with the label ``performance``, or of all if none has it. Of workloads
     that are the same here, as they differ in gates that kemu does not switch, the first one stands for all. Raises
     KemuError.
@@ -91,7 +91,9 @@ def workloads(place: str, labels: Collection[str] = ()) -> list[dict[str, str]]:
                     known.append(workload)
                     own = {*(case.get("labels") or ()), *(workload.get("labels") or ()), "all"}
                     found.append(({"file": str(file), "workload": f"{case['name']}/{workload['name']}"}, own))
-    there = [(one, own) for one, own in found if wanted in one["workload"]]
+    there = [one for one in found if one[0]["workload"] == wanted] or [
+        one for one in found if wanted in one[0]["workload"]
+    ]
     asked = {*labels} or ({"performance"} if not wanted and any("performance" in own for _, own in there) else {"all"})
     chosen = [one for one, own in there if own & asked]
     if not chosen:

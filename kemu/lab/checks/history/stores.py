@@ -6,18 +6,14 @@ which folds what the changes mean.
 
 from __future__ import annotations
 
-import itertools
 import zlib
 from abc import ABC, abstractmethod
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from sys import intern
 from typing import NamedTuple
 
-import zstandard
-
+from kemu.emulated.objects.wire.shared_objects import Past
 from kemu.lab.checks.history import claims, custom_objects
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.runlog.events import StoreRecovered, Transaction
@@ -36,29 +32,6 @@ _LATEST_TIMES = 20_000
 
 NEVER = 1 << 62
 ANY = -1
-
-
-class Past:
-    """Values of several changes, compressed together."""
-
-    __slots__ = ("_ends", "_packed")
-
-    def __init__(self, values: Sequence[bytes]) -> None:
-        # What the compressor returns takes as much memory as the worst case would.
-        self._packed = bytes(memoryview(zstandard.ZstdCompressor(level=1).compress(b"".join(values))))
-        self._ends = array("Q", itertools.accumulate(map(len, values), initial=0))
-
-    def value(self, place: int) -> bytes:
-        return _unpacked(self)[self._ends[place] : self._ends[place + 1]]
-
-    def unpacked(self) -> bytes:
-        return zstandard.ZstdDecompressor().decompress(self._packed)
-
-
-@lru_cache(16)
-def _unpacked(past: Past) -> bytes:
-    """Who asks for a value asks for those beside it."""
-    return past.unpacked()
 
 
 @dataclass(slots=True)

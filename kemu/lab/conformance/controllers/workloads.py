@@ -196,7 +196,7 @@ class _World:
     def _interpose(self, client: clients.Client, informer: informers.Informer[Any]) -> None:
         holding = _Holding(informer)
         self._holding.setdefault(informer.resource, []).append(holding)
-        client.watches.interpose(informer, holding)
+        client.watches_of(informer.resource).interpose(informer, holding)
 
     async def _moment(self) -> None:
         await self.plane.clock.sleep(MOMENT_NS / SECOND_NS)

@@ -19,14 +19,7 @@ from kemu.runtime.real.programs import Process, Program
 
 TOKEN = "live"
 _SETTINGS = ApiServers(authorization=["RBAC"], max_requests_in_flight=2000, max_mutating_requests_in_flight=1000)
-_GROUPS = ",".join(f"{gate}=true" for gate in shadows.GROUP_GATES)
-_SERVED = (f"--feature-gates={_GROUPS}", "--runtime-config=scheduling.k8s.io/v1alpha2=true")
-_VERBOSE = (
-    # An answer kept for pods of one template is no decision of its own.
-    f"--feature-gates=OpportunisticBatching=false,{_GROUPS}",
-    "--v=3",
-    "--vmodule=schedule_one=10,schedule_one_podgroup=10,eventhandlers=4",
-)
+_VERBOSE = ("--v=3", "--vmodule=schedule_one=10,schedule_one_podgroup=10,eventhandlers=4")
 _SCORES = (b" scored node for pod", b"final score for pod")
 """A line for each plugin and node: heard, but too many to keep."""
 
@@ -46,8 +39,10 @@ class Parts:
         tokens.write_text(f'{TOKEN},admin,admin,"system:masters"\n')
         await self._start(components.etcd(self.folder, etcd, peers, fsync=False))
         url = f"http://{components.LOOPBACK}:{etcd}"
-        program = components.apiserver(self.folder, "kube-apiserver", port, url, tokens, _SETTINGS, TOKEN, audits=False)
-        await self._start(dataclasses.replace(program, options=[*program.options, *_SERVED]))
+        program = components.apiserver(
+            self.folder, "kube-apiserver", port, url, tokens, _SETTINGS, TOKEN, audits=False, gates=shadows.GROUP_GATES
+        )
+        await self._start(program)
         authority = components.authority_of(self.folder, "kube-apiserver")
         server = f"https://{components.LOOPBACK}:{port}"
         return components.kubeconfig(self.folder / "kubeconfig", server, authority, TOKEN)
@@ -65,6 +60,7 @@ class Parts:
             "percentageOfNodesToScore": 100,
             "profiles": profiles,
             "extenders": extenders,
+            "featureGates": shadows.GATES,
         }
         (port,) = components.free_ports(1)
         program = components.scheduler(self.folder, "kube-scheduler", kubeconfig, port, config, hear)

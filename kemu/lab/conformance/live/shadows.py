@@ -39,6 +39,11 @@ from kemu.runtime.env import Env
 Json = dict[str, Any]
 
 GROUP_GATES = ("GenericWorkload", "GangScheduling")
+GATES = {
+    # An answer kept for pods of one template is no decision of its own.
+    "OpportunisticBatching": False,
+    **dict.fromkeys(GROUP_GATES, True),
+}
 
 
 class Shadow(Waiters):
@@ -49,7 +54,7 @@ class Shadow(Waiters):
         document = {
             "percentageOfNodesToScore": 100,
             "profiles": list(profiles),
-            "featureGates": {"OpportunisticBatching": False, **dict.fromkeys(GROUP_GATES, True)},
+            "featureGates": GATES,
         }
         self.engine = Engine(
             env, client, configurations.configuration_of(document), switches.policy_of({}), Timing({}),

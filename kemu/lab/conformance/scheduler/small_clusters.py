@@ -34,7 +34,7 @@ from kemu.emulated.scheduler.queue.queues import QueuedPod
 from kemu.lab.conformance.scheduler import scripts
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2, scheduling_v1alpha2_pb2
 from kemu.messages.k8s.objects import KubernetesObject
-from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, ActorSpec
+from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, ActorSpec, Random
 from kemu.runtime.runlog import events
 from kemu.runtime.sim.simulation import SimEnv, SimRuntime
 
@@ -44,6 +44,23 @@ EXTENDER = "kemu.lab.conformance.scheduler.scripts:ScriptedExtenderActor"
 EXTENDER_CALL_S = 0
 """Calls of extenders leave the recorded process, and its virtual clock does not count them."""
 SHUTDOWN, RUN = "kemu.dev/shutdown-seconds", "kemu.dev/run-seconds"
+
+
+STATUS_ERRORS: Mapping[str, type[errors.ApiError]] = {
+    **{name: errors.API_ERRORS[name] for name in ("Conflict", "InternalError", "ServiceUnavailable", "Timeout")},
+    "TooManyRequests": errors.TooManyRequests,
+    "outcome unknown": errors.OutcomeUnknown,
+    "connection refused": errors.ConnectionRefused,
+    "connection reset": errors.ConnectionLost,
+}
+"""What patches of a status get in place of an answer, in the words of the cases."""
+
+
+class _Least(Random):
+    """In cases with such errors: waits without jitter, and the first of equal nodes."""
+
+    def random(self) -> float:
+        return 0.0
 
 
 class Latencies(NamedTuple):
@@ -111,6 +128,7 @@ class World:
         self.timeline: list[dict[str, Any]] = []
         self.final: dict[str, dict[str, Any]] = {}
         self.bind_errors = dict(case.get("bindErrors", {}))
+        self.status_errors = {name: list(rest) for name, rest in case.get("statusErrors", {}).items()}
         self.versions = itertools.count(1)
         self.uids = itertools.count(1)
         self.ends: dict[str, int] = {}
@@ -118,6 +136,8 @@ class World:
         self.deleted_by_scheduler: set[str] = set()
         self.watch_ns = 0
         """How late the watch shows what happens from the beginning on."""
+        self.late_ns: dict[str, int] = {}
+        """The same of kinds whose watches are later than others."""
         configuration = configurations.configuration_of(
             {
                 "percentageOfNodesToScore": 100,
@@ -138,7 +158,7 @@ class World:
         )
         self.engine.step_s = latencies.step_s
         # The record holds what every choice between equal nodes leads to; for groups, only that of one search.
-        self.engine.handle.draws_lots = not case.get("podGroups")
+        self.engine.handle.draws_lots = not case.get("podGroups") and not self.status_errors
         # In the recorded environment the clock stands during a decision: pods that have not started start at one time.
         for profile in self.engine.profiles.values():
             for plugin in profile.post_filters:
@@ -190,6 +210,10 @@ class World:
         assert (resource, subresource, type) == ("pods", "status", "strategic")
         async with self.call():
             pod = self.changed(name)
+            if refusals := self.status_errors.get(name):
+                what = refusals.pop(0)
+                self.note("refused", name, message=what)
+                raise STATUS_ERRORS[what]("no")
             status = dict(patch["status"])
             for condition in status.pop("conditions", ()):
                 known = meta.get_condition(pod.status.conditions, condition["type"])
@@ -222,7 +246,7 @@ class World:
             meta.set_condition(group.status.conditions, condition["type"], status, reason, message, self.unix_ns())
             self.note(reason, f"group/{name}", **({"message": message} if message else {}))
             self.groups[name] = group
-            self.show(self.engine.group_feed.on_update, old, group)
+            self.show("podgroups", self.engine.group_feed.on_update, old, group)
 
     async def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> None:
         async with self.call():
@@ -294,13 +318,13 @@ class World:
         self.note("finished", name)
         self.final[name] = {"state": "finished", **self.where(done)}
         del self.pods[name]
-        self.show(self.engine.pod_feed.on_delete, done)
+        self.show("pods", self.engine.pod_feed.on_delete, done)
 
     def remove(self, name: str) -> None:
         pod = self.pods.pop(name)
         self.note("gone", name)
         self.final[name] = {"state": "gone", **({"node": pod.spec.nodeName} if pod.spec.nodeName else {})}
-        self.show(self.engine.pod_feed.on_delete, pod)
+        self.show("pods", self.engine.pod_feed.on_delete, pod)
 
     def where(self, pod: core_v1_pb2.Pod) -> dict[str, str]:
         found = {"node": pod.spec.nodeName, "nominated": pod.status.nominatedNodeName}
@@ -312,14 +336,14 @@ class World:
         pod.metadata.resourceVersion = str(next(self.versions))
         self.pods[name] = pod
         if old is None:
-            self.show(self.engine.pod_feed.on_add, pod)
+            self.show("pods", self.engine.pod_feed.on_add, pod)
         else:
-            self.show(self.engine.pod_feed.on_update, old, pod)
+            self.show("pods", self.engine.pod_feed.on_update, old, pod)
 
-    def show(self, handle: Callable[..., object], *objects: Message) -> None:
+    def show(self, kind: str, handle: Callable[..., object], *objects: Message) -> None:
         """What a watch does."""
-        if self.watch_ns:
-            self.clock.call_at_ns(self.clock.now_ns() + self.watch_ns, handle, *objects)
+        if late_ns := self.late_ns.get(kind, self.watch_ns):
+            self.clock.call_at_ns(self.clock.now_ns() + late_ns, handle, *objects)
         else:
             handle(*objects)
 
@@ -346,6 +370,8 @@ class World:
         for event in self.case.get("events", ()):
             self.clock.call_at_ns(round(event["at_s"] * SECOND_NS), self.happen, event)
         self.watch_ns = round(self.case.get("watch_s", 0) * SECOND_NS)
+        for kind, late_s in self.case.get("lateKinds", {}).items():
+            self.late_ns[kind] = self.watch_ns + round(late_s * SECOND_NS)
 
     def create(self, data: Mapping[str, Any]) -> None:
         pod = convert.from_json(core_v1_pb2.Pod, data)
@@ -364,7 +390,7 @@ class World:
         group.metadata.namespace = "default"
         group.metadata.uid = group.metadata.uid or f"uid-group-{group.metadata.name}"
         self.groups[group.metadata.name] = group
-        self.show(self.engine.group_feed.on_add, group)
+        self.show("podgroups", self.engine.group_feed.on_add, group)
 
     def happen(self, event: Mapping[str, Any]) -> None:
         what, name = event["do"], event.get("name", "")
@@ -381,11 +407,11 @@ class World:
         elif what == "createPodGroup":
             self.create_group(event["podGroup"])
         elif what == "deletePodGroup" and name in self.groups:
-            self.show(self.engine.group_feed.on_delete, self.groups.pop(name))
+            self.show("podgroups", self.engine.group_feed.on_delete, self.groups.pop(name))
         elif what == "updateBudget":
             self.put_budget(event["pdb"])
         elif what == "deleteNode" and name in self.nodes:
-            self.show(self.engine.node_feed.on_delete, self.nodes.pop(name))
+            self.show("nodes", self.engine.node_feed.on_delete, self.nodes.pop(name))
             self.clock.call_at_ns(self.clock.now_ns() + ORPHANS_LIVE_S * SECOND_NS, self.collect, name)
 
     def update_pod(self, event: Mapping[str, Any]) -> None:
@@ -411,10 +437,10 @@ class World:
         if old is None:
             if not only_known:
                 self.nodes[name] = node
-                self.show(self.engine.node_feed.on_add, node)
+                self.show("nodes", self.engine.node_feed.on_add, node)
         else:
             self.nodes[name] = node
-            self.show(self.engine.node_feed.on_update, old, node)
+            self.show("nodes", self.engine.node_feed.on_update, old, node)
 
     def put_budget(self, data: Mapping[str, Any]) -> None:
         self.lookup["poddisruptionbudgets"].on_add(convert.from_json(policy_v1_pb2.PodDisruptionBudget, data))
@@ -462,6 +488,7 @@ class Recording:
     def __init__(self, env: SimEnv, world: World) -> None:
         self._env = env
         self._world = world
+        self.random = _Least(0) if world.status_errors else env.random
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._env, name)

@@ -13,6 +13,7 @@ from kemu.lab.hunt.judging.oracles import Symptom
 from kemu.lab.hunt.perturbations import Kind, Perturbation, Plan
 from kemu.lab.hunt.projects import Named, Step
 from kemu.lab.hunt.running.trials import Outcome
+from kemu.lab.tell.explaining import names
 from kemu.lab.tell.explaining.diagrams import Arrow, Diagram, Mark
 from kemu.lab.tell.explaining.drawings import svgs
 from kemu.runtime.env import SECOND_NS
@@ -41,7 +42,9 @@ def within(shown: Diagram) -> str:
 
 def alone(shown: Diagram, plan: Plan, cause: Cause, symptoms: Sequence[Symptom]) -> str:
     """One SVG file, which stands alone."""
-    words = [(line, "bad") for line in textwrap.wrap(_sentence(cause.text), _LETTERS, break_on_hyphens=False)]
+    words = [
+        (line, "bad") for line in textwrap.wrap(f"{names.sentence(cause.text)}.", _LETTERS, break_on_hyphens=False)
+    ]
     told = f"Perturbation: {perturbations.shown(plan)}."
     words += [(line, "faint") for line in textwrap.wrap(told, _LETTERS, break_on_hyphens=False)]
     title = textwrap.shorten(symptoms[0].text, _MOST_HEAD, placeholder=" …")
@@ -299,7 +302,3 @@ def _title(text: str) -> str:
     kind, space, name = text.partition(" ")
     plain = f"{kind.partition('.')[0]}{space}{name}"
     return plain if len(plain) <= _MOST_TITLE else f"{plain[: _MOST_TITLE - 1]}…"
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."

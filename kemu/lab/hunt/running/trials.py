@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
+import json
 import math
 import socket
 import sys
@@ -31,6 +33,7 @@ from kemu.lab.hunt.running.processes import Process
 from kemu.lab.hunt.running.strikes import Strikes
 from kemu.lab.hunt.running.users import User
 from kemu.lab.hunt.running.watches import LEASES
+from kemu.lab.scenario.scenarios import Scenario
 from kemu.lab.up import clusters, embedded, kubeconfigs, remotes, sessions
 from kemu.lab.up.virtual import drivers
 from kemu.lab.up.virtual import sessions as virtual
@@ -109,6 +112,27 @@ class _Session(virtual.Session):
             self.trial.strikes.changed(time_ns, data)
 
 
+def _scenario(project: Project) -> Scenario:
+    """The cluster of all trials. Large definitions take longer to read than a trial does for the rest."""
+    settings = {
+        "duration": f"{clusters.FOREVER_S}s",
+        "heartbeats": "exact",
+        "apiServers.webhooks": "call",
+        **project.settings,
+    }
+    if project.properties:
+        settings["expect"] = list(project.properties)
+    files = [file for one in project.manifests for file in (sorted(one.rglob("*")) if one.is_dir() else [one])]
+    stamps = tuple((str(file), file.stat().st_mtime_ns) for file in files)
+    return _made(project.here, project.nodes, json.dumps(settings), project.manifests, stamps)
+
+
+@functools.lru_cache(maxsize=1)
+def _made(here: Path, nodes: int, settings: str, manifests: Sequence[Path], stamps: object) -> Scenario:
+    """``here`` and ``stamps``: what it would be read anew for."""
+    return clusters.completed(clusters.of_nodes(nodes, json.loads(settings), manifests))
+
+
 class Trial:
     """See the module. Methods but :meth:`run` are called in the thread of the cluster."""
 
@@ -139,20 +163,12 @@ class Trial:
         embedded.settle()
         user_code.look_in(self._project.here)  # for functions that answer for containers
         project, outcome = self._project, self._outcome
-        settings = {
-            "duration": f"{clusters.FOREVER_S}s",
-            "heartbeats": "exact",
-            "apiServers.webhooks": "call",
-            **project.settings,
-        }
-        if project.properties:
-            settings["expect"] = list(project.properties)
-        made = clusters.of_nodes(project.nodes, settings, project.manifests)
+        made = _scenario(project)
         users = tuple(identities.of_name(f"{_USER}{one.name}", (identities.MASTERS,)) for one in project.controllers)
         place = sessions.Settings(out=self._folder, epoch_unix_s=EPOCH_UNIX_S, users=users, force=True)
 
         def make(on_up: Callable[[sessions.Up], None]) -> virtual.Session:
-            self._session = _Session(clusters.completed(made), place, on_up, None, project.settle_s)
+            self._session = _Session(made, place, on_up, None, project.settle_s)
             self._session.trial = self
             return self._session
 

@@ -31,7 +31,8 @@ class User:
         path = self._path(step.subject)
         with self._asking(step.subject):
             if step.what == "delete":
-                self._remote.ask("DELETE", path)
+                # As kubectl does; without it, the pods of a Job would outlive it.
+                self._remote.ask("DELETE", path, {"propagationPolicy": "Background"})
             elif step.what == "patch":
                 self._remote.ask("PATCH", path, dict(step.change), content_type="application/merge-patch+json")
             elif step.what == "scale":

@@ -18,6 +18,7 @@ from kemu.lab.hunt.judging import oracles
 from kemu.lab.hunt.judging.oracles import Symptom
 from kemu.lab.hunt.perturbations import Plan
 from kemu.lab.hunt.projects import Project, Step
+from kemu.lab.tell.explaining import names
 
 PLAN, TEXT, PAGE, PICTURE = "plan.yaml", "finding.md", "finding.html", "picture.svg"
 TEST, GO_TEST = "test_finding.py", "finding_test.go"
@@ -47,7 +48,7 @@ def text(project: Project, finding: Finding) -> str:
     """``finding.md``."""
     lines = [f"# {finding.symptoms[0].text}", ""]
     if finding.cause:
-        lines += [f"{_sentence(finding.cause)}", ""]
+        lines += [f"{names.sentence(finding.cause)}.", ""]
     lines += [f"Perturbation: {perturbations.shown(finding.plan)}.", ""]
     if finding.picture:
         lines += [f"![What happened]({PICTURE})", ""]
@@ -72,7 +73,7 @@ def page(project: Project, finding: Finding) -> str:
     title = escape(finding.symptoms[0].text)
     parts = [f"<h1>{title}</h1>"]
     if finding.cause:
-        parts.append(f"<p class=cause>{escape(_sentence(finding.cause))}</p>")
+        parts.append(f"<p class=cause>{escape(names.sentence(finding.cause))}.</p>")
     parts.append(f"<p>Perturbation: {escape(perturbations.shown(finding.plan))}. It shows {escape(finding.often)}.</p>")
     parts.append(f"<figure>{finding.drawing}</figure>" if finding.drawing else "")
     for name, symptoms in _symptoms(finding):
@@ -99,10 +100,6 @@ def _commands(project: Project, finding: Finding) -> list[str]:
     run = finding.folder
     found = [f"kemu hunt --again {run.parent}", f"kemu replay {run}", f"kemu report {run}"]
     return [*found, f"kemu story {run}"]
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def read(folder: Path, project: Project) -> tuple[Plan, tuple[Step, ...]]:

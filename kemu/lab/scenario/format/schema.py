@@ -14,6 +14,7 @@ from typing import Any
 from kemu.emulated import variants
 from kemu.emulated.apiserver.settings import ApiServers
 from kemu.emulated.autoscaler import settings as autoscaling
+from kemu.emulated.client import clients
 from kemu.emulated.client.volume_drivers import Storage
 from kemu.emulated.descheduler import policies
 from kemu.emulated.kubelet.settings.references import References
@@ -56,6 +57,26 @@ from kemu.lab.scenario.format.workloads import PodLives, Workload
 
 _NODE_GROUP = Section(autoscaling.NodeGroup, {"template": Section(clusters.NodeFields)})
 _AUTOSCALER = Section(autoscaling.Settings, {"nodeGroups": ListOf(_NODE_GROUP)})
+
+_BEGIN = Choice(("watchList", "listWatch"))
+
+
+@dataclass(frozen=True)
+class Informers:
+    """Of all actors."""
+
+    begin: str = setting(
+        _BEGIN,
+        "How they begin: with a watch that brings the newest state, as since v1.35, or with a list of any state.",
+        "watchList",
+    )
+    streams: str = setting(
+        Choice((clients.SHARED, clients.PER_KIND)),
+        "An actor has one watch stream, on which all kinds come in the order of the store, or one for each kind, as in "
+        "client-go: then kinds overtake one another where latencies vary.",
+        clients.SHARED,
+    )
+
 
 _OBSERVED_LINE = Record(
     {
@@ -193,10 +214,8 @@ class Spec:
     measure: Window = setting(
         Section(Window), "Which pods the figures count, and which time; by default all of the run.", {}
     )
-    informers: str = setting(
-        Choice(("watchList", "listWatch")),
-        "How informers begin: with a watch that brings the newest state, as since v1.35, or with a list of any state.",
-        "watchList",
+    informers: str | Informers = setting(
+        ScalarOr(_BEGIN, Section(Informers)), "How informers begin, in short; or how they begin and watch.", "watchList"
     )
     bugs: list[str] = setting(
         ListOf(Choice(variants.names(variants.BUG))),

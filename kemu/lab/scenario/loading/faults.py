@@ -72,6 +72,11 @@ class FaultReader:
                 actors[parameter.name] = self._groups(parameter.form, detail[parameter.name], (*where, parameter.name))
         if kind.name == "crash":
             self._check_crash(detail, actors, where)
+        if kind.name == "delay" and "resource" in detail:
+            if any(not pattern.startswith("apiserver/") for group in actors.get("from", ()) for pattern in group):
+                self.report.add((*where, "from"), "sends no events of watches; with resource, it must be API servers")
+            if detail.get("belowGrpc"):
+                self.report.add((*where, "belowGrpc"), "cannot stand beside resource", key=True)
         return scenarios.Fault(
             _id(index, item),
             kind.name,

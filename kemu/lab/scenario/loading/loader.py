@@ -377,6 +377,9 @@ class _Loading:
         until = self._until(spec, raw, names, last_ns)
         self._observe(spec.observed)
         metadata = checked.get("metadata", {})
+        informers = spec.informers
+        if isinstance(informers, str):
+            informers = schema.Informers(begin=informers)
         return scenarios.Scenario(
             name=metadata.get("name") or self.file.stem,
             description=metadata.get("description", ""),
@@ -412,7 +415,8 @@ class _Loading:
             lives=tuple(each for each in spec.lives if each is not INVALID),
             programs=spec.programs is True,
             controllers=running,
-            bugs=tuple(bug for bug in (*spec.bugs, *spec.fixes, *_OF_INFORMERS[spec.informers]) if bug is not INVALID),
+            bugs=tuple(bug for bug in (*spec.bugs, *spec.fixes, *_OF_INFORMERS[informers.begin]) if bug is not INVALID),
+            streams=informers.streams,
             chaos=chaos,
             holds=kept_back,
             ablate=self._ablated(spec),

@@ -254,7 +254,8 @@ def check_objects(declared: Sequence[Declared], names: Names, node_names: Iterab
 
 
 def _action(each: Declared) -> str:
-    return "apply" if each.path[-1:] == ("apply",) else "create" if each.path[-1:] == ("create",) else "manifest"
+    # An object of a List stands deeper.
+    return next((what for what in ("apply", "create") if what in each.path[:4]), "manifest")
 
 
 def _check_pod(each: Declared, pod: core_v1_pb2.Pod, names: Names) -> None:

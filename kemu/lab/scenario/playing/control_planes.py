@@ -22,9 +22,11 @@ from kemu.emulated.bridge import tenants
 from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.objects import resources
 from kemu.emulated.real import components, control_planes, executables, guests, standing
+from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.store.settings import Store
 from kemu.errors import KemuError
 from kemu.lab.scenario import expectations
+from kemu.lab.scenario.format.keys import controller_keys
 from kemu.lab.scenario.loading import clusters
 from kemu.lab.scenario.playing import plans
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
@@ -126,6 +128,7 @@ def make(
             scenario.store,
             scenario.api_servers,
             is_cut=any(fault.what in runtime.ON_LINKS for fault in scenario.chaos),
+            gates=gates(scenario),
         )
         programs = control_planes.ControlPlane(settings)
     return runtime.RealRuntime(
@@ -137,6 +140,15 @@ def make(
         never_idle=bool(scenario.controllers) or guest is not None,
         timing=scenario.timing,
     )
+
+
+def gates(scenario: Scenario) -> list[str]:
+    """Those of groups of pods that a kube-scheduler has on, and the one that the Job controller's needs."""
+    stated = [one.config.get("featureGates", {}) for one in scenario.schedulers if not one.factory]
+    job = scenario.controllers.get(controller_keys.JOB)
+    if job is not None and job.own.feature_gates.workload_with_job:
+        stated.append({"GenericWorkload": True})
+    return [gate for gate in configurations.GROUP_GATES if any(one.get(gate) for one in stated)]
 
 
 def _programs(scenario: Scenario) -> list[str]:

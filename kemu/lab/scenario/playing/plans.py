@@ -12,7 +12,7 @@ from typing import Any
 
 from kemu.emulated import variants
 from kemu.emulated.autoscaler import clouds
-from kemu.emulated.client import limits, recorders
+from kemu.emulated.client import clients, limits, recorders
 from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.kubelet.devices import drivers
 from kemu.emulated.objects import identities
@@ -82,10 +82,13 @@ def code(scenario: Scenario) -> list[str]:
     return sorted(found)
 
 
-def _bugs(scenario: Scenario, actors: str) -> dict[str, list[str]]:
-    """The key of an actor's configuration, where there are any."""
+def _bugs(scenario: Scenario, actors: str) -> dict[str, Any]:
+    """The key of an actor's configuration, where there are any; for clients with that of their Watch streams."""
     found = variants.bugs_of(actors, scenario.bugs)
-    return {variants.BUGS_KEY: found} if found else {}
+    config: dict[str, Any] = {variants.BUGS_KEY: found} if found else {}
+    if actors != variants.APISERVER and scenario.streams != clients.SHARED:
+        config["streams"] = scenario.streams
+    return config
 
 
 def _measured(scenario: Scenario) -> dict[str, bool]:

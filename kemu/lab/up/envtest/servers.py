@@ -106,6 +106,8 @@ def made_of(read: Flags) -> Scenario:
         "schedulers": [],
         "controllers": [],
         "eventObjects": "all",
+        # As envtest starts etcd: --unsafe-no-fsync.
+        "store": {"fsync": "none"},
         "apiServers": _api_servers(read),
     }
     return forms.load(spec, {}, name="envtest")

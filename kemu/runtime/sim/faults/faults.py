@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.runtime.faults.handlers import Handlers
-from kemu.runtime.faults.kinds import KINDS, Kind
+from kemu.runtime.faults.kinds import KINDS, Kind, carriers
 from kemu.runtime.rpc import network_faults
 from kemu.runtime.rpc.network_faults import Begin, End, StreamOf
 from kemu.runtime.rpc.networks import Network
@@ -25,7 +25,6 @@ class Faults:
         self._ends: dict[str, End] = {}
         self._begin: dict[str, Begin] = {
             **network_faults.beginnings(network, stream_of),
-            **{kind.name: functools.partial(self._by_actors, kind) for kind in KINDS.values() if kind.carried_out_by},
         }
         """By the name of the kind."""
 
@@ -37,9 +36,12 @@ class Faults:
         """Raises ValueError for an id that is in force, and for a kind that is not carried out."""
         if fault in self._ends:
             raise ValueError(f"a fault {fault!r} is in force already")
-        if what not in self._begin:
+        if carriers(what, parameters):
+            end = self._by_actors(KINDS[what], fault, parameters)
+        elif what in self._begin:
+            end = self._begin[what](fault, parameters)
+        else:
             raise ValueError(f"the simulation cannot do {what}")
-        end = self._begin[what](fault, parameters)
         if end is not None:
             self._ends[fault] = end
 

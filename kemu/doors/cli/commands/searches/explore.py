@@ -59,7 +59,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--resume", action="store_true", help="resume the search in the folder")
     parser.add_argument("--no-shrink", action="store_true", help="do not shrink failures")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
+        "--set",
+        action="append",
+        default=[],
+        metavar="PATH=VALUE",
+        help="override a value below spec, as YAML; with informers.streams=perKind, kinds overtake one another",
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the files of a trace")
     live_pages.add_to(parser)

@@ -26,7 +26,7 @@ class ResourceQuota(Plugin[KubernetesObject]):
     def attach(self, host: Host) -> None:
         async def write_status(quota: core_v1_pb2.ResourceQuota) -> int:
             # The batch may have begun with a dry run.
-            with dry_runs.pretending(False):
+            with dry_runs.Pretending(False):
                 return await host.write_status("resourcequotas", quota.metadata.namespace, quota)
 
         self._limited = limited_resources.read(host.limited_resources)

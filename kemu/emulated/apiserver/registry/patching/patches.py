@@ -76,13 +76,15 @@ CUSTOM_MEDIA = ("application/json-patch+json", "application/merge-patch+json", "
 """Patches of custom kinds: no strategic ones."""
 
 _PIECES = ("metadata", "spec", "status")
+_decode = json.JSONDecoder(object_pairs_hook=bodies.mapping).decode
 
 
 def parse(text: bytes) -> dict[str, Any]:
     """Raises :class:`kemu.errors.BadRequest` unless the text is a JSON object."""
     sizes.check_json(text)
     try:
-        patch = json.loads(text, object_pairs_hook=bodies.mapping)
+        # json.loads, which would make a decoder each time.
+        patch = _decode(text.decode(json.detect_encoding(text), "surrogatepass"))
     except ValueError as error:
         raise BadRequest(f"error decoding patch: {error}") from None
     except RecursionError:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kemu.emulated.autoscaler.settings import AUTOSCALER, HORIZONTAL, Horizontal
 from kemu.emulated.client import limits
 from kemu.emulated.controllers import node_health, pod_gc
+from kemu.emulated.controllers.jobs import gangs
 from kemu.emulated.controllers.services import load_balancers, members, mirroring, slices
 from kemu.emulated.controllers.settings import Controller, NoSettings
 from kemu.emulated.controllers.workloads.stateful import stateful_sets
@@ -92,7 +93,11 @@ KINDS: dict[str, Kind] = {
         "kemu.emulated.controllers.workloads.deployments.deployments:DeploymentController",
         "Rolls Deployments out, from one ReplicaSet to the next.",
     ),
-    JOB: Kind("kemu.emulated.controllers.jobs.jobs:JobController", "Runs the pods of Jobs until they have completed."),
+    JOB: Kind(
+        "kemu.emulated.controllers.jobs.jobs:JobController",
+        "Runs the pods of Jobs until they have completed.",
+        gangs.Settings,
+    ),
     CRON_JOB: Kind("kemu.emulated.controllers.jobs.cron_jobs:CronJobController", "Creates Jobs when they are due."),
     TTL_AFTER_FINISHED: Kind(
         "kemu.emulated.controllers.jobs.ttl:TtlAfterFinishedController",
