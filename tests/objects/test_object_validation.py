@@ -872,7 +872,7 @@ def test_other_objects_that_are_refused(base: dict[str, Any], changes: dict[str,
         (PRIORITY_CLASS, {"description": "x", "globalDefault": True}, []),
         (BUDGET, {"spec__minAvailable": "50%"}, []),
         (BUDGET, {"spec__maxUnavailable": 1, "spec__minAvailable": None}, []),
-        (NODE, {"spec__taints": [{"key": "a"}]}, ["metadata.taints[0].effect: Required value"]),
+        (NODE, {"spec__taints": [{"key": "a"}]}, ["metadata.taints[0].effect: Required value"] * 2),
         (RUNTIME_CLASS, {"handler": "runc"}, ['handler: Invalid value: "runc": field is immutable']),
         (
             REPLICA_SET,

@@ -80,7 +80,7 @@ class _Cluster:
         volumes = self._draw.sample(free, min(len(free), self._draw.choice((1, 1, 2))))
         for volume in volumes:
             self._seen_by[volume].add(node)
-        pod = {"name": f"p{self._made}", "node": node, "volumes": volumes}
+        pod: Json = {"name": f"p{self._made}", "node": node, "volumes": volumes}
         self._pods[pod["name"]] = pod
         return pod
 

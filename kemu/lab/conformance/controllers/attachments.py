@@ -6,7 +6,7 @@ created and deleted, each with its time, and the Multi-Attach errors.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from kemu.emulated.objects.volumes import claims
 from kemu.lab.conformance.control_planes import ControlPlane
@@ -14,6 +14,7 @@ from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
 Json = dict[str, Any]
+M = TypeVar("M", bound=KubernetesObject)
 
 FACTORY = "kemu.emulated.controllers.volumes.attachments:AttachDetachController"
 DRIVER, FINALIZER = "d.example.com", "external-attacher/d-example-com"
@@ -160,21 +161,21 @@ def _change(node: core_v1_pb2.Node, event: Json) -> None:
             node.spec.taints.add(key="node.kubernetes.io/out-of-service", effect="NoExecute")
 
 
-def _named(message: Any, name: str, namespace: str = "") -> Any:
+def _named(message: type[M], name: str, namespace: str = "") -> M:
     obj = message()
     obj.metadata.name, obj.metadata.namespace, obj.metadata.uid = name, namespace, f"uid-{name}"
     return obj
 
 
 def _node(one: Json) -> core_v1_pb2.Node:
-    node: core_v1_pb2.Node = _named(core_v1_pb2.Node, one["node"])
+    node = _named(core_v1_pb2.Node, one["node"])
     node.status.conditions.add(type="Ready", status="True")
     node.status.volumesInUse.extend(one["volumes"])
     return node
 
 
 def _pod(one: Json) -> core_v1_pb2.Pod:
-    pod: core_v1_pb2.Pod = _named(core_v1_pb2.Pod, one["name"], "default")
+    pod = _named(core_v1_pb2.Pod, one["name"], "default")
     pod.spec.nodeName = one["node"]
     for volume in one["volumes"]:
         pod.spec.volumes.add(name=volume).volumeSource.persistentVolumeClaim.claimName = f"c-{volume}"
@@ -182,13 +183,13 @@ def _pod(one: Json) -> core_v1_pb2.Pod:
 
 
 def _volume(name: str, mode: str) -> tuple[core_v1_pb2.PersistentVolume, core_v1_pb2.PersistentVolumeClaim]:
-    volume: core_v1_pb2.PersistentVolume = _named(core_v1_pb2.PersistentVolume, name)
+    volume = _named(core_v1_pb2.PersistentVolume, name)
     volume.spec.accessModes.append(mode)
     source = volume.spec.persistentVolumeSource.csi
     source.driver, source.volumeHandle = DRIVER, name
     reference = volume.spec.claimRef
     reference.namespace, reference.name, reference.uid = "default", f"c-{name}", f"uid-c-{name}"
-    claim: core_v1_pb2.PersistentVolumeClaim = _named(core_v1_pb2.PersistentVolumeClaim, f"c-{name}", "default")
+    claim = _named(core_v1_pb2.PersistentVolumeClaim, f"c-{name}", "default")
     claim.metadata.annotations[claims.BIND_COMPLETED] = "yes"
     claim.spec.volumeName, claim.status.phase = name, claims.BOUND
     return volume, claim
@@ -196,7 +197,7 @@ def _volume(name: str, mode: str) -> tuple[core_v1_pb2.PersistentVolume, core_v1
 
 def _attachment(volume: str, node: str) -> storage_v1_pb2.VolumeAttachment:
     name = claims.attachment_name(volume, DRIVER, node)
-    attachment: storage_v1_pb2.VolumeAttachment = _named(storage_v1_pb2.VolumeAttachment, name)
+    attachment = _named(storage_v1_pb2.VolumeAttachment, name)
     attachment.metadata.finalizers.append(FINALIZER)
     attachment.spec.attacher, attachment.spec.nodeName = DRIVER, node
     attachment.spec.source.persistentVolumeName = volume

@@ -66,16 +66,16 @@ class _Client(clients.Client):
     estimates = False
     """Asks for the pods' grace periods, which never fails."""
 
-    async def get(self, resource: str, name: str, namespace: str = "", resource_version: str = "") -> Any:  # type: ignore[override]
+    async def get(self, resource: str, name: str, namespace: str = "", resource_version: str = "") -> KubernetesObject:  # type: ignore[override]
         self.play.fail(resource, "get")
         return await super().get(resource, name, namespace, resource_version)
 
-    async def list(self, resource: str, *arguments: Any, **options: Any) -> Any:
+    async def list(self, resource: str, *arguments: Any, **options: Any) -> clients.ListResult:
         if not self.estimates:
             self.play.fail(resource, "list")
         return await super().list(resource, *arguments, **options)
 
-    async def delete_collection(self, resource: str, *arguments: Any, **options: Any) -> Any:
+    async def delete_collection(self, resource: str, *arguments: Any, **options: Any) -> clients.ListResult:
         self.play.fail(resource, "deletecollection")
         return await super().delete_collection(resource, *arguments, **options)
 
@@ -182,10 +182,10 @@ class _Play:
         self._moments.append({"atMs": at_ms, "namespace": phase, "contents": sorted(contents)})
 
 
-def _content(one: Json) -> Any:
+def _content(one: Json) -> KubernetesObject:
     row = resources.BY_PLURAL[one["resource"]]
     metadata = {"name": one["name"], "namespace": NAME, "finalizers": one.get("finalizers", [])}
-    obj: Any = convert.from_json(row.message, {"metadata": metadata, **garbage.BODIES.get(row.kind, {})})
+    obj: KubernetesObject = convert.from_json(row.message, {"metadata": metadata, **garbage.BODIES.get(row.kind, {})})
     if isinstance(obj, core_v1_pb2.Pod):
         obj.spec.terminationGracePeriodSeconds = one["graceS"]
         obj.spec.nodeName = "n" if one["runs"] else ""
