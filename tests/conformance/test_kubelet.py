@@ -34,7 +34,7 @@ FAMILIES = [
 ]
 MADE = tuple(generated_probes.MAKERS)
 """Families without a shared record."""
-MIXED = [f"{family}{decisions.MIXED}" for family in generated.FAMILIES if family != NODE_FAILURE]
+MIXED = [f"{family}{decisions.MIXED}" for family in generated.FAMILIES]
 
 
 @pytest.mark.parametrize("family", [*(each for each in FAMILIES if each != NODE_FAILURE), *MIXED, *MADE])
