@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from kemu.emulated.objects import meta
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import defaults
+from kemu.emulated.objects.devices import claims
+from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.validation import kinds
+from kemu.messages.k8s import core_v1_pb2
 
 
 def claim(*requests: dict[str, Any], kind: str = "ResourceClaim") -> Any:
@@ -87,3 +91,154 @@ def test_attributes_of_devices_and_lists_of_quantities_convert_both_ways() -> No
     }
     obj = resource_slice(nodeName="a", devices=[device])
     assert convert.to_json(obj)["spec"]["devices"] == [device]
+
+
+# Claims of PodGroups --------------------------------------------------------------------------------------------------
+
+
+def member(group: str = "my-podgroup", uid: str = "pod-uid") -> core_v1_pb2.Pod:
+    pod = core_v1_pb2.Pod()
+    pod.metadata.namespace, pod.metadata.name, pod.metadata.uid = "default", "my-pod", uid
+    if group:
+        pod.spec.schedulingGroup.podGroupName = group
+    return pod
+
+
+def pod_group(*entries: dict[str, str], **status: str) -> Any:
+    manifest: dict[str, Any] = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "my-podgroup", "namespace": "default", "uid": "podgroup-uid"},
+        "spec": {"schedulingPolicy": {"basic": {}}, "resourceClaims": list(entries)},
+        "status": {
+            "resourceClaimStatuses": [{"name": name, "resourceClaimName": made} for name, made in status.items()]
+        },
+    }
+    return convert.from_manifest(manifest)
+
+
+def named(name: str, claim_name: str = "c") -> dict[str, str]:
+    return {"name": name, "resourceClaimName": claim_name}
+
+
+def templated(name: str, template: str = "c") -> dict[str, str]:
+    return {"name": name, "resourceClaimTemplateName": template}
+
+
+POD = ("", "pods", "my-pod", "pod-uid")
+GROUP = ("scheduling.k8s.io", "podgroups", "my-podgroup", "podgroup-uid")
+
+
+@pytest.mark.parametrize(
+    ("entry", "of_group", "wanted"),
+    [
+        (named("a"), None, POD),
+        (templated("a"), None, POD),
+        (named("a"), [named("a")], GROUP),
+        (templated("a"), [templated("a")], GROUP),
+        (named("a"), [named("x"), named("y")], POD),
+        (named("a"), [named("x"), named("y"), named("a")], GROUP),
+        (named("a"), [named("a", "another")], POD),
+        (templated("a"), [templated("a", "another")], POD),
+        (named("a"), [templated("a")], POD),
+        (templated("a"), [named("a")], POD),
+    ],
+)
+def test_a_claim_is_reserved_for_the_group_that_has_the_same_entry(
+    entry: dict[str, str], of_group: list[dict[str, str]] | None, wanted: tuple[str, ...]
+) -> None:
+    """``TestBindTo``."""
+    group = None if of_group is None else pod_group(*of_group)
+    found = claims.consumer_of(member(), group, core_v1_pb2.PodResourceClaim(**entry))
+    assert (found.apiGroup, found.resource, found.name, found.uid) == wanted
+
+
+@pytest.mark.parametrize(
+    ("group", "consumer", "of_groups", "wanted"),
+    [
+        ("my-podgroup", {"resource": "pods", "uid": "pod-uid"}, False, True),
+        ("my-podgroup", {"resource": "pods", "uid": "another"}, True, False),
+        ("my-podgroup", dict(zip(("apiGroup", "resource", "name", "uid"), GROUP, strict=True)), True, True),
+        ("my-podgroup", dict(zip(("apiGroup", "resource", "name", "uid"), GROUP, strict=True)), False, False),
+        ("another", dict(zip(("apiGroup", "resource", "name", "uid"), GROUP, strict=True)), True, False),
+        ("", dict(zip(("apiGroup", "resource", "name", "uid"), GROUP, strict=True)), True, False),
+        ("my-podgroup", {"resource": "podgroups", "name": "my-podgroup", "uid": "u"}, True, False),
+        ("my-podgroup", {"apiGroup": "scheduling.k8s.io", "resource": "x", "name": "my-podgroup"}, True, False),
+    ],
+)
+def test_a_pod_may_use_what_is_reserved_for_its_group(
+    group: str, consumer: dict[str, str], of_groups: bool, wanted: bool
+) -> None:
+    """``TestIsReservedForPod``."""
+    made = claim()
+    made.status.reservedFor.add(**consumer)
+    assert claims.is_reserved_for(member(group), made, of_groups=of_groups) is wanted
+
+
+def test_a_generated_claim_may_be_that_of_the_group() -> None:
+    """``TestResourceClaimIsFor``."""
+    made, pod = claim(), member()
+    made.metadata.ownerReferences.append(
+        meta.owner_reference(pod_group(), "scheduling.k8s.io/v1beta9", "PodGroup")  # whatever the version
+    )
+    said = "ResourceClaim default/c was not created for Pod default/my-pod"
+    assert claims.not_for_pod(pod, made) == f"{said} (Pod is not owner)"
+    assert claims.not_for_pod(pod, made, of_groups=True) == ""
+    wrong = f"{said} (neither Pod nor PodGroup another is the owner)"
+    assert claims.not_for_pod(member("another"), made, of_groups=True) == wrong
+    assert claims.not_for_group(pod_group(), made) == ""
+    made.metadata.ownerReferences[0].uid = "old"
+    assert claims.not_for_pod(pod, made, of_groups=True) == ""
+    assert claims.not_for_group(pod_group(), made).endswith("(PodGroup is not owner)")
+    made.metadata.ownerReferences[0].apiVersion = "example.com/v1"
+    assert claims.not_for_pod(pod, made, of_groups=True)
+
+
+def test_the_name_of_a_claim_of_a_group() -> None:
+    """``TestNameFromPodGroup``."""
+    group = pod_group(named("a", "x"), templated("b"), templated("c"), b="made")
+    entries = group.spec.resourceClaims
+    assert claims.name_of(group, entries[0]) == ("x", False)
+    assert claims.name_of(group, entries[1]) == ("made", True)
+    with pytest.raises(claims.NotMade, match="PodGroup default/my-podgroup: ResourceClaim not created yet"):
+        claims.name_of(group, entries[2])
+    group.status.resourceClaimStatuses.add(name="c")
+    assert claims.name_of(group, entries[2]) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("entries", "wrong"),
+    [
+        ([named("a"), templated("b")], []),
+        ([{"name": "a"}], ["spec.resourceClaims[0]"]),
+        ([named("a") | templated("a")], ["spec.resourceClaims[0]"]),
+        ([named("a", ".foo_bar")], ["spec.resourceClaims[0].resourceClaimName"]),
+        ([templated("a", ".foo_bar")], ["spec.resourceClaims[0].resourceClaimTemplateName"]),
+        ([named("../a")], ["spec.resourceClaims[0].name"]),
+        ([named("a"), templated("a")], ["spec.resourceClaims[1]"]),
+        ([named(name) for name in "abcde"], ["spec.resourceClaims"]),
+    ],
+)
+def test_claims_of_a_group_are_checked(entries: list[dict[str, str]], wrong: list[str]) -> None:
+    """``TestDeclarativeValidate`` of ``pkg/registry/scheduling/podgroup``."""
+    assert [one.field for one in kinds.validate_create(pod_group(*entries))] == wrong
+
+
+@pytest.mark.parametrize(
+    ("status", "wrong"),
+    [
+        ({"a": "foo-a-12345"}, []),
+        ({"no-such-claim": "c"}, ["status.resourceClaimStatuses[0].name"]),
+        ({"a": "%$!#5"}, ["status.resourceClaimStatuses[0].resourceClaimName"]),
+    ],
+)
+def test_the_claims_in_the_status_of_a_group_are_checked(status: dict[str, str], wrong: list[str]) -> None:
+    """``TestDeclarativeValidateStatusUpdate``."""
+    old, new = pod_group(templated("a")), pod_group(templated("a"), **status)
+    assert [one.field for one in kinds.validate_status_update(new, old)] == wrong
+
+
+def test_without_its_gate_a_group_has_no_claims() -> None:
+    group = pod_group(named("a"))
+    assert [one.field for one in refusals.in_object(group)] == ["spec.resourceClaims"]
+    assert refusals.in_object(group, (claims.GATE,)) == []

@@ -10,7 +10,10 @@ import yaml
 
 import kemu
 from kemu import errors
+from kemu.emulated.objects.devices import claims
+from kemu.emulated.scheduler.devices.pod_claims import PodClaims
 from kemu.lab.scenario.loading import loader
+from kemu.messages.k8s.resource_v1_pb2 import ResourceClaim, ResourceClaimConsumerReference
 
 TEMPLATE: dict[str, Any] = {
     "apiVersion": "resource.k8s.io/v1",
@@ -251,3 +254,105 @@ def test_events_of_a_kind_are_late(runtime: str, streams: str, late: str) -> Non
     settings = {"chaos": [fault], "informers": {"streams": streams}}
     run = kemu.run(WITHDRAWN, settings=settings, runtime=runtime, speed=10.0 if runtime == "wall" else None)
     assert [finding.id for finding in run.failures] == ([WRONG] if late == "resourceslices" else [])
+
+
+# Claims of PodGroups --------------------------------------------------------------------------------------------------
+
+ON = {"GenericWorkload": True, "GangScheduling": True, "DRAWorkloadResourceClaims": True}
+
+
+def gang(**featureGates: bool) -> str:  # noqa: N803  # as a scheduler's configuration calls them
+    """Three pods share a device; they end at 20 s, their group at 30 s."""
+    entry = {"name": "g", "resourceClaimTemplateName": "one"}
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "gang", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 3}}, "resourceClaims": [entry]},
+    }
+    members = [pod(f"m{number}", "5s") for number in range(3)]
+    for member in members:
+        member["create"]["spec"]["schedulingGroup"] = {"podGroupName": "gang"}
+    ends: list[dict[str, Any]] = [{"at": "20s", "delete": {"kind": "Pod", "name": f"m{number}"}} for number in range(3)]
+    ends.append({"at": "30s", "delete": {"kind": "PodGroup", "name": "gang"}})
+    schedulers = [{"name": "default-scheduler", "config": {"featureGates": featureGates}}]
+    return document(*members, *ends, manifests=[group], schedulers=schedulers, duration="40s")
+
+
+def consumers(events: list[tuple[float, str, dict[str, Any]]]) -> set[tuple[str, ...]]:
+    """For whom claims have been reserved."""
+    found = set()
+    for _, kind, data in events:
+        for _op, key, value, *_ in data["changes"] if kind == "store.txn" else ():
+            if key.startswith("/registry/resourceclaims/") and value:
+                users = ResourceClaim.FromString(value).status.reservedFor
+                found.add(tuple(f"{one.apiGroup}/{one.resource}/{one.name}" for one in users))
+    return found
+
+
+def test_a_gang_shares_the_claim_of_its_group(tmp_path: Path) -> None:
+    events = play(tmp_path, gang(**ON))
+    made = [data for _, kind, data in events if kind == "devices.claim"]
+    assert [(one["group"], one["pod"]) for one in made] == [("default/gang", "")]
+    assert made[0]["claim"].startswith("default/gang-g-")
+    prepared = [data for _, kind, data in events if kind == "devices.prepared"]
+    assert sorted(one["pod"] for one in prepared) == ["default/m0", "default/m1", "default/m2"]
+    assert {tuple(one["claims"]) for one in prepared} == {(made[0]["claim"],)}
+    assert consumers(events) == {(), ("scheduling.k8s.io/podgroups/gang",)}
+    # It keeps its device as long as the group is there.
+    assert [round(time) for time, kind, _ in events if kind == "devices.deallocated"] == [30]
+    assert [data["kind"] for _, kind, data in events if kind == "gc.deleted"] == ["ResourceClaim"]
+
+
+def test_a_planted_bug_reserves_the_claim_for_each_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the device is free as soon as the pods are gone."""
+
+    def of_pod(self: PodClaims, place: int) -> ResourceClaimConsumerReference:
+        return claims.consumer_of(self.pod, None, self.pod.spec.resourceClaims[place])
+
+    monkeypatch.setattr(PodClaims, "consumer", of_pod)
+    events = play(tmp_path, gang(**ON))
+    assert next(round(time) for time, kind, _ in events if kind == "devices.deallocated") < 25
+    assert ("scheduling.k8s.io/podgroups/gang",) not in consumers(events)
+
+
+def test_a_group_that_has_no_node_gives_its_claim_back(tmp_path: Path) -> None:
+    """It is reserved for the group, but no member has a node, and the node of its device is full
+    (``unreservePodGroupClaims``)."""
+    gates = ON | {"SchedulerPopFromBackoffQ": False}
+    schedulers = [{"name": "default-scheduler", "config": {"featureGates": gates}}]
+    entry = {"name": "g", "resourceClaimName": "c"}
+    group = {
+        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "kind": "PodGroup",
+        "metadata": {"name": "gang", "namespace": "default"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}, "resourceClaims": [entry]},
+    }
+    device = {"driver": "gpu.example.com", "pool": "n", "device": "gpu-0", "request": "r"}
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": "c",
+            "namespace": "default",
+            "finalizers": ["resource.kubernetes.io/delete-protection"],
+        },
+        "spec": TEMPLATE["spec"]["spec"],
+        "status": {
+            "allocation": {"devices": {"results": [device]}},
+            "reservedFor": [{"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "gang", "uid": "u"}],
+        },
+    }
+    member = pod("m", "5s")
+    member["create"]["spec"] |= {"schedulingGroup": {"podGroupName": "gang"}, "resourceClaims": [entry]}
+    member["create"]["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "1000"}
+    events = play(tmp_path, document(member, manifests=[group, claim], schedulers=schedulers, duration="20s"))
+    tries = [data["message"] for _, kind, data in events if kind == "sched.attempt"]
+    assert "ResourceClaim unreserved for PodGroup" in tries[0]
+    assert "still not schedulable" in tries[-1]
+    assert {("scheduling.k8s.io/podgroups/gang",), ()} <= consumers(events)
+
+
+def test_groups_have_no_claims_without_the_gate(tmp_path: Path) -> None:
+    with pytest.raises(errors.ScenarioError, match="no scheduler has the feature gate DRAWorkloadResourceClaims"):
+        play(tmp_path, gang(GenericWorkload=True, GangScheduling=True))

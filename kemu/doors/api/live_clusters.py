@@ -403,8 +403,9 @@ class Cluster:
         where the API server refuses.
         """
         created = []
+        acting = (*self.scenario.controllers, *plans.gates(self.scenario))
         for each in objects:
-            for message in [each] if isinstance(each, Message) else _read(each, self.scenario.controllers):
+            for message in [each] if isinstance(each, Message) else _read(each, acting):
                 obj = cast(KubernetesObject, message)
                 made = await self._insist(functools.partial(self.client.create, obj))
                 if isinstance(made, core_v1_pb2.Pod):

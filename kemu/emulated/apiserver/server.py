@@ -51,6 +51,7 @@ DEFAULTS: dict[str, Any] = {
     "cache_lag_s": 0.0,  # hold news from the store back for so long: stale reads
     "admission": list(admission.DEFAULT_ON),
     "stores_unsimulated": False,  # store the fields that kemu does not simulate, instead of refusing them
+    "gates": [],  # feature gates that are on, of fields that are refused without them
     "lives": [],  # how pods live that do not say
     "authorization": list(authorizers.DEFAULT_MODES),  # modes: who may do what
     "users": {},  # by name their groups and roles, of those whom the scenario acts as
@@ -108,6 +109,7 @@ class ApiServer:
         if settings["lives"]:
             self.registry.lives = Lives(env, settings["lives"])
         self.registry.refuses_unsimulated = not settings["stores_unsimulated"]
+        self.registry.gates = settings["gates"]
         if settings["service_ranges"]:
             self.registry.services.keep(settings["service_ranges"])
         chain.attach(Host(env, self.registry.write_status, settings["limited_resources"]))

@@ -114,7 +114,14 @@ class Parts:
             else None,
             devices=None
             if drivers is None
-            else device_managers.DeviceManager(env, client, drivers, recorder, lambda uid: uid in self.pods.by_uid),
+            else device_managers.DeviceManager(
+                env,
+                client,
+                drivers,
+                recorder,
+                lambda uid: uid in self.pods.by_uid,
+                of_groups=bool(config.get("claimsOfGroups")),
+            ),
             pressures=pressures_of,
             programs=residents.Programs(_allocatable(wanted)) if config.get("programs") else None,
         )

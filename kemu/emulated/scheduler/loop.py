@@ -90,6 +90,7 @@ class Engine:
             from kemu.emulated.scheduler.devices.trackers import Devices
 
             self.cluster.devices = variants.choose(Devices, varied)(env.clock)
+            self.cluster.devices.of_groups = pod_groups.CLAIMS in configuration.groups
         self.handle = Handle(self.cluster, env.random, policy)
         self.handle.api, self.handle.clock, self.handle.spawn = api, env.clock, env.spawn
         self.handle.groups = groups

@@ -95,6 +95,8 @@ def _said(sort: Sort) -> str:
     if isinstance(sort, Harmless):
         return f"cannot matter: {sort.reason.name.lower()}"
     assert isinstance(sort, Refused)
+    if sort.gate:
+        return f"act with the feature gate `{sort.gate}` of a scheduler; **refused** without it"
     harmless = [value for value in sort.unless if value not in ("", {}, [])]
     return f"**refused**{f', but for {_values(harmless)}' if harmless else ''}: {sort.why}"
 

@@ -223,6 +223,11 @@ def _own() -> tuple[tuple[frozenset[str], Grant], ...]:
         # They delete pods of owners that are gone, which in Kubernetes is the garbage collector's work, and patch the
         # status of their owners, which in Kubernetes they replace.
         (of_workloads, Grant((rule("get patch delete", "core", "pods"), rule("patch", "apps", statuses)), "")),
+        # With the feature gate DRAWorkloadResourceClaims.
+        (
+            frozenset((f"{accounts}resource-claim-controller",)),
+            Grant((rule("update patch", "scheduling.k8s.io", "podgroups/status"),), ""),
+        ),
         # With the feature gate WorkloadWithJob.
         (
             frozenset((f"{accounts}job-controller",)),

@@ -9,7 +9,7 @@ their own beside this one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Container, Coroutine, Sequence
 from types import CoroutineType
 from typing import Any
 
@@ -94,6 +94,8 @@ class Registry:
         """How pods live that do not say; None: a scenario states nothing."""
         self.refuses_unsimulated = True
         """Refuse what kemu does not simulate. Nothing depends on it where nothing acts on what is stored."""
+        self.gates: Container[str] = ()
+        """Feature gates that are on, of fields that are refused without them."""
 
     def unix_now_ns(self) -> int:
         """For timestamps in objects."""
@@ -137,7 +139,7 @@ class Registry:
             if strategy.custom is not None:
                 await self.kinds.settle(strategy.custom, metadata.name)
                 strategy.custom.complete(obj)
-            unbuilt = refusals.in_object(obj) if self.refuses_unsimulated else []
+            unbuilt = refusals.in_object(obj, self.gates) if self.refuses_unsimulated else []
             defaults.apply(obj)
             if by is None or not by.is_tracked:
                 metadata.ClearField("managedFields")
@@ -314,7 +316,7 @@ class Registry:
                 defaults.apply(new)
         else:
             if self.refuses_unsimulated:
-                unbuilt = refusals.in_object(new)
+                unbuilt = refusals.in_object(new, self.gates)
             defaults.apply(new)
         if tracked_by is not None:
             applies.track(resource, subresource, new, old, tracked_by, self._unix_ns())

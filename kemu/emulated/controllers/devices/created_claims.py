@@ -34,8 +34,8 @@ class CreatedClaims:
         if len(self._claims) > MOST:
             self._claims.popitem(last=False)
 
-    def of_pod(self, uid: str, known: Iterable[str]) -> list[ResourceClaim]:
-        """The claims that a pod owns. ``known``: keys of those of them that the informer shows."""
+    def of_owner(self, uid: str, known: Iterable[str]) -> list[ResourceClaim]:
+        """The claims that a pod or a PodGroup owns. ``known``: keys of those of them that the informer shows."""
         found = []
         shown: dict[str, None] = {}
         for key in known:
@@ -47,7 +47,7 @@ class CreatedClaims:
         for key, (claim, until_ns) in list(self._claims.items()):
             if until_ns <= now_ns:
                 del self._claims[key]
-            elif key not in shown and claims.owning_pod(claim)[1] == uid:
+            elif key not in shown and claims.owner_uid(claim) == uid:
                 found.append(claim)
         return found
 

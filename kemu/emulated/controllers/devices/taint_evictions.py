@@ -2,7 +2,8 @@
 do not tolerate.
 
 Which pods, and when, is decided in :mod:`kemu.emulated.controllers.devices.tainted_devices`. Further config: ``events``
-(:data:`kemu.emulated.client.recorders.LEVELS`). Mirrors ``pkg/controller/devicetainteviction``.
+(:data:`kemu.emulated.client.recorders.LEVELS`), ``settings``
+(:class:`kemu.emulated.controllers.devices.resource_claims.Settings`). Mirrors ``pkg/controller/devicetainteviction``.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.client import informers, recorders, workqueues
 from kemu.emulated.controllers import controllers
+from kemu.emulated.controllers.devices import resource_claims
 from kemu.emulated.controllers.devices.tainted_devices import Eviction, PodKey, TaintedDevices
 from kemu.emulated.objects import meta
+from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.resource_v1_pb2 import ResourceClaim, ResourceSlice
 from kemu.runtime.env import SECOND_NS, Env
@@ -51,7 +54,9 @@ class DeviceTaintEvictionController(controllers.Controller):
                 lambda old: self._devices.set_pod(old, None),
             ),
         )
-        self._devices = TaintedDevices(self._pods.store, self._evict, self._cancel)
+        gates = restored(resource_claims.Settings, config.get("settings", {})).feature_gates
+        of_groups = gates.dra_workload_resource_claims
+        self._devices = TaintedDevices(self._pods.store, self._evict, self._cancel, of_groups=of_groups)
         devices = self._devices
         self._claims: informers.Informer[ResourceClaim] = informers.Informer(
             self.client,

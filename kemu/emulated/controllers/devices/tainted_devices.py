@@ -79,8 +79,11 @@ class TaintedDevices:
         pods: Mapping[str, core_v1_pb2.Pod],
         evict: Callable[[PodKey, Eviction], None],
         cancel: Callable[[PodKey], None],
+        *,
+        of_groups: bool = False,
     ) -> None:
-        """``pods``: by key, as they are now."""
+        """``pods``: by key, as they are now. ``of_groups``: claims may be those of PodGroups."""
+        self._of_groups = of_groups
         self._pods = pods
         self._evict, self._cancel = evict, cancel
         self._claims: dict[str, tuple[ResourceClaim, Eviction | None]] = {}
@@ -136,10 +139,17 @@ class TaintedDevices:
     def _handle_consumers(self, claim: ResourceClaim) -> None:
         """``handlePods``."""
         for consumer in claim.status.reservedFor:
+            if self._of_groups and claims.is_group(consumer):
+                self._handle_members(claim.metadata.namespace, consumer.name)
             if consumer.apiGroup or consumer.resource != "pods":
                 continue
             pod = self._pods.get(f"{claim.metadata.namespace}/{consumer.name}")
             if pod is not None and pod.metadata.uid == consumer.uid:
+                self._handle_pod(pod)
+
+    def _handle_members(self, namespace: str, group: str) -> None:
+        for pod in list(self._pods.values()):
+            if pod.metadata.namespace == namespace and pod.spec.schedulingGroup.podGroupName == group:
                 self._handle_pod(pod)
 
     # --- slices ------------------------------------------------------------------------------------------------------
@@ -202,9 +212,11 @@ class TaintedDevices:
             except claims.NotMade:
                 continue
             claim, eviction = self._claims.get(f"{pod.metadata.namespace}/{name}", (None, None))
-            if claim is None or eviction is None or (must_own and claims.not_for_pod(pod, claim)):
+            if claim is None or eviction is None:
                 continue
-            if not claims.is_reserved_for(pod, claim):
+            if must_own and claims.not_for_pod(pod, claim, of_groups=self._of_groups):
+                continue
+            if not claims.is_reserved_for(pod, claim, of_groups=self._of_groups):
                 continue
             if found is None:
                 found = eviction

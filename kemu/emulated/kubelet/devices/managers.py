@@ -42,8 +42,11 @@ class DeviceManager:
         drivers: Drivers,
         recorder: recorders.Recorder,
         is_here: Callable[[str], bool],
+        *,
+        of_groups: bool = False,
     ) -> None:
-        """``is_here``: whether the kubelet has a pod of this UID."""
+        """``is_here``: whether the kubelet has a pod of this UID; ``of_groups``: claims may be those of PodGroups."""
+        self._of_groups = of_groups
         self._env = env
         self._clock = env.clock
         self._client = client
@@ -126,9 +129,9 @@ class DeviceManager:
         except errors.ApiError as error:
             raise _Wrong(f"fetch ResourceClaim {name}: {error.message}") from None
         assert isinstance(claim, ResourceClaim)
-        if must_own and (why := claims.not_for_pod(pod, claim)):
+        if must_own and (why := claims.not_for_pod(pod, claim, of_groups=self._of_groups)):
             raise _Wrong(why)
-        if not claims.is_reserved_for(pod, claim):
+        if not claims.is_reserved_for(pod, claim, of_groups=self._of_groups):
             raise _Wrong(
                 f"pod {pod.metadata.name} ({pod.metadata.uid}) is not allowed to use ResourceClaim {name} "
                 f"({claim.metadata.uid})"

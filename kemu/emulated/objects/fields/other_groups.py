@@ -3,7 +3,7 @@ admissionregistration.k8s.io."""
 
 from __future__ import annotations
 
-from kemu.emulated.objects.fields.sorts import Reason, Sort, message
+from kemu.emulated.objects.fields.sorts import Reason, Refused, Sort, message
 
 _POLICIES = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
 _BINDINGS = ("ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding")
@@ -33,7 +33,7 @@ SCHEDULING: dict[str, Sort] = {
     ),
 }
 
-_CLAIMS = "kemu shares no devices among the pods of a group (feature gate DRAWorkloadResourceClaims)"
+_CLAIMS = Refused("no scheduler has the feature gate DRAWorkloadResourceClaims", gate="DRAWorkloadResourceClaims")
 _OF_GROUPS = "schedulingPolicy schedulingConstraints disruptionMode priority priorityClassName"
 
 GROUPS: dict[str, Sort] = {
@@ -42,7 +42,7 @@ GROUPS: dict[str, Sort] = {
     **message("PodGroupTemplate", acts=f"name {_OF_GROUPS}", refused={"resourceClaims": _CLAIMS}),
     **message("PodGroup", parts="metadata spec status"),
     **message("PodGroupSpec", acts=f"podGroupTemplateRef {_OF_GROUPS}", refused={"resourceClaims": _CLAIMS}),
-    **message("PodGroupStatus", acts="conditions", harmless={Reason.UNUSED: "resourceClaimStatuses"}),
+    **message("PodGroupStatus", acts="conditions resourceClaimStatuses"),
 }
 
 COORDINATION: dict[str, Sort] = {

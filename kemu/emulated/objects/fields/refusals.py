@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -30,12 +30,12 @@ class _Step:
     refused: Refused | None
 
 
-def in_object(obj: Message) -> list[Cause]:
+def in_object(obj: Message, gates: Container[str] = ()) -> list[Cause]:
     """The refused fields that a new or changed object sets. Look before its defaults are filled in: those are no
-    mistakes."""
+    mistakes. ``gates``: the feature gates that are on."""
     if isinstance(obj, core_v1_pb2.Pod):
         return list(_in_pod_spec(obj.spec.SerializeToString(deterministic=True)))
-    return list(_in_message(obj, ""))
+    return list(_in_message(obj, "", gates))
 
 
 @lru_cache(1024)
@@ -44,19 +44,21 @@ def _in_pod_spec(spec_bytes: bytes) -> tuple[Cause, ...]:
     return tuple(_in_message(core_v1_pb2.PodSpec.FromString(spec_bytes), "spec"))
 
 
-def _in_message(message: Message, path: str) -> Iterator[Cause]:
+def _in_message(message: Message, path: str, gates: Container[str] = ()) -> Iterator[Cause]:
     for step in _steps(message.DESCRIPTOR):
         value = getattr(message, step.name)
         here = path if step.inline else f"{path}.{step.name}".removeprefix(".")
         if step.refused is not None:
+            if step.refused.gate and step.refused.gate in gates:
+                continue
             is_set = bool(value) if step.is_repeated else message.HasField(step.name)
             if is_set and (step.is_repeated or value not in step.refused.unless):
                 yield _cause(here, step.refused.why)
         elif step.is_repeated:
             for index, item in enumerate(value):
-                yield from _in_message(item, f"{here}[{index}]")
+                yield from _in_message(item, f"{here}[{index}]", gates)
         elif message.HasField(step.name):
-            yield from _in_message(value, here)
+            yield from _in_message(value, here, gates)
 
 
 @lru_cache(1024)

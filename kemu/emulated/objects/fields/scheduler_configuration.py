@@ -52,6 +52,7 @@ SORTS: dict[str, Sort] = {
     "featureGates.GangScheduling": Acts(),
     "featureGates.TopologyAwareWorkloadScheduling": Acts(),
     "featureGates.WorkloadAwarePreemption": Acts(),
+    "featureGates.DRAWorkloadResourceClaims": Acts(),
     "featureGates.SchedulerAsyncPreemption": _ALWAYS,
     "featureGates.SchedulerQueueingHints": _ALWAYS,
     "featureGates.NodeInclusionPolicyInPodTopologySpread": _ALWAYS,

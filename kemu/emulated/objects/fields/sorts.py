@@ -52,6 +52,8 @@ class Refused:
 
     why: str
     unless: tuple[Any, ...] = ()
+    gate: str = ""
+    """The feature gate of a scheduler with which the field acts."""
 
 
 Sort = Acts | Parts | Harmless | Refused

@@ -5,15 +5,17 @@ Mirrors the declarative validation of ``pkg/apis/scheduling/v1alpha2``, with all
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kemu.emulated.objects import names
 from kemu.emulated.objects.validation import checks
-from kemu.emulated.objects.validation.causes import invalid, required
+from kemu.emulated.objects.validation.causes import invalid, required, too_many
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
 from kemu.messages.k8s import scheduling_v1alpha2_pb2
 
 _MODE = "scheduling.v1alpha2.DisruptionMode"
-_MOST_TEMPLATES = 8
+_MOST_TEMPLATES, _MOST_CLAIMS = 8, 4
 _AT_LEAST_ONE = "must be greater than or equal to 1"
 
 _Spec = scheduling_v1alpha2_pb2.PodGroupSpec | scheduling_v1alpha2_pb2.PodGroupTemplate
@@ -40,10 +42,51 @@ def _check_spec(spec: _Spec, path: str, found: list[Cause]) -> None:
         found.append(invalid(there, len(topology), "must have at most 1 item"))
     for index, constraint in enumerate(topology):
         checks.needed_name(constraint.key, f"{there}[{index}].key", names.label_key, found)
+    _check_claims(spec.resourceClaims, f"{path}.resourceClaims", found)
     if spec.disruptionMode:
         checks.listed(spec.disruptionMode, f"{path}.disruptionMode", _MODE, found)
     if spec.priorityClassName:
         checks.name(spec.priorityClassName, f"{path}.priorityClassName", names.dns_subdomain, found)
+
+
+def _check_claims(
+    entries: Sequence[scheduling_v1alpha2_pb2.PodGroupResourceClaim], path: str, found: list[Cause]
+) -> None:
+    if len(entries) > _MOST_CLAIMS:
+        found.append(too_many(path, len(entries), _MOST_CLAIMS))
+        return
+    seen: dict[str, None] = {}
+    for index, entry in enumerate(entries):
+        here = f"{path}[{index}]"
+        checks.unique(entry.name, seen, here, entry.name, found)
+        checks.needed_name(entry.name, f"{here}.name", names.dns_label, found)
+        named = [field for field in ("resourceClaimName", "resourceClaimTemplateName") if entry.HasField(field)]
+        if not named:
+            found.append(invalid(here, "", "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
+        elif len(named) > 1:
+            shown = "{" + ", ".join(named) + "}"
+            text = "must specify exactly one of: `resourceClaimName`, `resourceClaimTemplateName`"
+            found.append(invalid(here, shown, text))
+        for field in named:
+            checks.name(getattr(entry, field), f"{here}.{field}", names.dns_subdomain, found)
+
+
+def _check_status(
+    new: scheduling_v1alpha2_pb2.PodGroup, old: scheduling_v1alpha2_pb2.PodGroup, found: list[Cause]
+) -> None:
+    """``validatePodGroupResourceClaimStatuses``, and what is declared."""
+    statuses, path = new.status.resourceClaimStatuses, "status.resourceClaimStatuses"
+    if len(statuses) > _MOST_CLAIMS:
+        found.append(too_many(path, len(statuses), _MOST_CLAIMS))
+    named = {entry.name for entry in new.spec.resourceClaims}
+    seen: dict[str, None] = {}
+    for index, status in enumerate(statuses):
+        checks.unique(status.name, seen, f"{path}[{index}]", status.name, found)
+        if status.name not in named:
+            why = "must match the name of an entry in `spec.resourceClaims`"
+            found.append(invalid(f"{path}[{index}].name", status.name, why))
+        if status.HasField("resourceClaimName"):
+            checks.name(status.resourceClaimName, f"{path}[{index}].resourceClaimName", names.dns_subdomain, found)
 
 
 def _check_group(group: scheduling_v1alpha2_pb2.PodGroup, found: list[Cause]) -> None:
@@ -73,6 +116,6 @@ def _check_workload(workload: scheduling_v1alpha2_pb2.Workload, found: list[Caus
 
 
 RULES = {
-    scheduling_v1alpha2_pb2.PodGroup: Rules(_check_group, checks.fixed("spec")),
+    scheduling_v1alpha2_pb2.PodGroup: Rules(_check_group, checks.fixed("spec"), _check_status),
     scheduling_v1alpha2_pb2.Workload: Rules(_check_workload, checks.fixed("spec")),
 }

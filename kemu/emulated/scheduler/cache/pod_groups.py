@@ -9,6 +9,7 @@ from kemu.emulated.scheduler.cache.pods import PodInfo
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1alpha2_pb2
 
 GANG, PREEMPTION, TOPOLOGY = "GangScheduling", "WorkloadAwarePreemption", "TopologyAwareWorkloadScheduling"
+CLAIMS = "DRAWorkloadResourceClaims"
 """Feature gates of groups, beside GenericWorkload, without which there are none."""
 
 Key = tuple[str, str]

@@ -59,6 +59,7 @@ GROUP_GATES = {
     "GangScheduling": "GenericWorkload",
     "TopologyAwareWorkloadScheduling": "GenericWorkload",
     "WorkloadAwarePreemption": "GangScheduling",
+    "DRAWorkloadResourceClaims": "GenericWorkload",
 }
 """The gates of groups of pods, each with the one that it needs."""
 FEATURE_GATES = {

@@ -6,12 +6,13 @@ the assume cache until the watch shows it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from functools import partial
 from typing import Any, Literal, Protocol
 
 from kemu.emulated.client import retries
 from kemu.emulated.objects import meta
+from kemu.emulated.objects.devices import claims
 from kemu.emulated.scheduler.devices import pod_claims
 from kemu.emulated.scheduler.devices.extended import IN_MEMORY
 from kemu.emulated.scheduler.devices.pod_claims import FINALIZER, PodClaims
@@ -60,9 +61,8 @@ class Binder:
 
     async def bind(self, state: PodClaims, node: str) -> None:
         """Reserve all claims for the pod, allocated as Reserve decided. Raises BindingError."""
-        uid = state.pod.metadata.uid
         for place, claim in enumerate(state.claims):
-            if not pod_claims.is_reserved_for(uid, claim):
+            if not claims.is_reserved_for(state.pod, claim, of_groups=self._devices.of_groups):
                 try:
                     state.claims[place] = await self._bind_claim(state, place, node)
                 except ApiError as error:
@@ -163,8 +163,7 @@ class Binder:
                 now.status.allocation.CopyFrom(allocation)
             elif not now.status.HasField("allocation"):
                 raise BindingError(f"claim {key} got deallocated elsewhere in the meantime")
-            pod = state.pod.metadata
-            now.status.reservedFor.add(resource="pods", name=pod.name, uid=pod.uid)
+            now.status.reservedFor.append(state.consumer(place))
             if not now.status.allocation.HasField("allocationTimestamp"):
                 meta.set_time(now.status.allocation.allocationTimestamp, self.clock.unix_ns())
             try:
@@ -236,17 +235,27 @@ class Binder:
             return error.message
         return ""
 
-    async def cancel_reservation(self, claim: Claim, pod_uid: str) -> None:
+    async def cancel_reservation(self, claim: Claim, uid: str) -> bool:
+        """Of a pod or a PodGroup. Returns whether it has been."""
         patch: dict[str, Any] = {
             "metadata": {"uid": claim.metadata.uid},
-            "status": {"reservedFor": [{"$patch": "delete", "uid": pod_uid}]},
+            "status": {"reservedFor": [{"$patch": "delete", "uid": uid}]},
         }
         try:
             await self._api.patch(
                 "resourceclaims", claim.metadata.name, claim.metadata.namespace, patch, "status", "strategic"
             )
         except (ApiError, NotFound):
-            return  # the next attempt sees it again
+            return False  # the next attempt sees it again
+        return True
+
+    async def cancel_one(self, of_group: Iterable[Claim], uid: str) -> str:
+        """The reservation of a PodGroup, of its first claim that can be written. Returns what PostFilter says if none
+        could."""
+        for claim in of_group:
+            if await self.cancel_reservation(claim, uid):
+                return ""
+        return "still not schedulable"
 
 
 def _copy(claim: Claim) -> Claim:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from kemu.emulated.cel.numbers import quoted
 from kemu.emulated.objects import selectors
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.devices import claims as owners
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.devices import extended, results
 from kemu.emulated.scheduler.devices.allocators import AllocationError, Allocator, Plan
@@ -15,6 +16,7 @@ from kemu.emulated.scheduler.devices.extended import ForContainer
 from kemu.emulated.scheduler.devices.trackers import Claim, Devices
 from kemu.emulated.scheduler.framework.statuses import ERROR, Status, unresolvable
 from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
+from kemu.messages.k8s.scheduling_v1alpha2_pb2 import PodGroup
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 BINDING_TIMEOUT_S = 600
@@ -22,6 +24,7 @@ _MOST_ALTERNATIVES = 8
 """``FirstAvailableDeviceRequestMaxSize``: what the first alternative of a request scores."""
 
 
+_NO_ENTRY = core_v1_pb2.PodResourceClaim()
 _NOT_ALL = unresolvable("cannot allocate all claims")
 
 
@@ -54,15 +57,10 @@ def claims_of(pod: core_v1_pb2.Pod, devices: Devices) -> list[Claim]:
             raise Missing(f'could not find ResourceClaim "{key}"')
         if claim.metadata.HasField("deletionTimestamp"):
             raise Missing(f'resourceclaim "{name}" is being deleted')
-        if own and not any(one.controller and one.uid == metadata.uid for one in claim.metadata.ownerReferences):
-            text = f"ResourceClaim {key} was not created for Pod {metadata.namespace}/{metadata.name}"
-            raise Missing(f"{text} (Pod is not owner)")
+        if own and (why := owners.not_for_pod(pod, claim, of_groups=devices.of_groups)):
+            raise Missing(why)
         found.append(claim)
     return found
-
-
-def is_reserved_for(uid: str, claim: Claim) -> bool:
-    return any(one.uid == uid for one in claim.status.reservedFor)
 
 
 class NodePlan(NamedTuple):
@@ -78,13 +76,22 @@ class PodClaims:
     """``stateData``. Claims are replaced as they are written."""
 
     __slots__ = (
-        "_allocated", "_allocator", "_amounts", "_devices", "_has_alternatives", "_made", "_selectors", "_statuses",
-        "_verdicts", "_wanted", "allocations", "by_node", "claims", "in_memory_uid", "of_user", "pod", "shared",
-        "unavailable",
+        "_allocated", "_allocator", "_amounts", "_devices", "_group", "_has_alternatives", "_made", "_selectors",
+        "_statuses", "_verdicts", "_wanted", "allocations", "by_node", "claims", "in_memory_uid", "of_user", "pod",
+        "shared", "unavailable",
     )  # fmt: skip
 
-    def __init__(self, pod: core_v1_pb2.Pod, devices: Devices, of_user: list[Claim], special: Claim | None) -> None:
+    def __init__(
+        self,
+        pod: core_v1_pb2.Pod,
+        devices: Devices,
+        of_user: list[Claim],
+        special: Claim | None,
+        group: PodGroup | None = None,
+    ) -> None:
+        """``group``: that of the pod, if it may have claims."""
         self.pod = pod
+        self._group = group
         self._devices = devices
         self.claims = of_user if special is None else [*of_user, special]
         self.of_user = len(of_user)
@@ -113,6 +120,14 @@ class PodClaims:
     @property
     def special(self) -> Claim | None:
         return self.claims[self.of_user] if len(self.claims) > self.of_user else None
+
+    def consumer(self, place: int) -> resource_v1_pb2.ResourceClaimConsumerReference:
+        """For whom a claim is to be reserved (``getBinding``). As in Kubernetes, its place is taken for that of its
+        entry, even if an entry before it needs no claim."""
+        entries = self.pod.spec.resourceClaims
+        if place < len(entries):
+            return owners.consumer_of(self.pod, self._group, entries[place])
+        return owners.consumer_of(self.pod, None, _NO_ENTRY)
 
     def unallocated(self) -> Iterator[tuple[int, Claim]]:
         for place, claim in enumerate(self.claims):

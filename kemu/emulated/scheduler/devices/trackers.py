@@ -31,6 +31,8 @@ class Devices:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.of_groups = False
+        """The feature gate DRAWorkloadResourceClaims: claims may be those of PodGroups."""
         self.claims: dict[str, Claim] = {}
         """As this scheduler assumes them, or as the watch has shown them."""
         self._special: dict[tuple[str, str], dict[str, Claim]] = {}

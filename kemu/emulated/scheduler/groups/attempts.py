@@ -165,7 +165,11 @@ class Attempts:
             found = pod.profile.post_filter(filtering)
             if self._extenders is not None and found.candidate is not None:
                 found = await self._extenders.preempt(pod.info, found, pod.profile.post_filters)
-            message = f"{message} {found.message}".rstrip()
+            error = ""
+            if found.write is not None:
+                self._cluster.hold_snapshot()
+                error = await found.write()
+            message = f"{message} {error or found.message}".rstrip()
             one.nominate = found.node
             if found.candidate is not None:
                 self._evictor().start(pod.info, found.candidate)

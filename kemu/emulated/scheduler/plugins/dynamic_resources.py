@@ -15,6 +15,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+from kemu.emulated.scheduler.cache import pod_groups
 from kemu.emulated.scheduler.cache.columns import IntArray
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
 from kemu.emulated.scheduler.cache.pods import PodInfo
@@ -38,6 +39,7 @@ from kemu.emulated.scheduler.framework.signers import Fragments
 from kemu.emulated.scheduler.framework.statuses import ERROR, Status, unresolvable
 from kemu.emulated.scheduler.plugins import normalizing
 from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s.scheduling_v1alpha2_pb2 import PodGroup
 
 if TYPE_CHECKING:
     from kemu.emulated.scheduler.devices.binding import Binder
@@ -101,9 +103,15 @@ class DynamicResources(
             uid = self._new_uid()  # even if an earlier attempt has written the claim
             written = devices.special_of(pod.metadata.name, pod.metadata.uid)
             special = extended.claim_in_memory(pod, uid) if written is None else written
+        group: PodGroup | None = None
+        if devices.of_groups and pod.spec.HasField("schedulingGroup"):
+            assert self.handle.groups is not None
+            group = self.handle.groups.object_of(pod)
+            if group is None:
+                return unresolvable(f'podgroup.scheduling.k8s.io "{pod.spec.schedulingGroup.podGroupName}" not found')
         if not of_user and special is None:
             return SKIP
-        state = pod_claims.PodClaims(pod, devices, of_user, special)
+        state = pod_claims.PodClaims(pod, devices, of_user, special, group)
         status = state.prepare(amounts, self._pending())
         if status is not None:
             return status
@@ -159,7 +167,41 @@ class DynamicResources(
         if is_written and special is not None:
             delete = functools.partial(self._binder().delete, special)
             return PostFilterResult(message="deletion of ResourceClaim completed", write=delete)
-        return PostFilterResult(message="still not schedulable")
+        return self._unreserve_group(claims.pod) or PostFilterResult(message="still not schedulable")
+
+    def _unreserve_group(self, pod: core_v1_pb2.Pod) -> PostFilterResult | None:
+        """No member of the group has a node: its claims may be allocated anew (``unreservePodGroupClaims``)."""
+        groups, devices, key = self.handle.groups, self._devices, pod_groups.key_of(pod)
+        if groups is None or devices is None or not devices.of_groups or key is None:
+            return None
+        state, group = groups.live(key), groups.objects.get(key)
+        if state is None:
+            return PostFilterResult(message=f"internal error: pod group {key[0]}/{key[1]} not found", failed=True)
+        if state.scheduled_count:
+            return None
+        if group is None:
+            return PostFilterResult(message=f'podgroup.scheduling.k8s.io "{key[1]}" not found', failed=True)
+        from kemu.emulated.objects.devices import claims
+
+        found: list[Claim] = []
+        for entry in group.spec.resourceClaims:
+            try:
+                name, must_own = claims.name_of(group, entry)
+            except claims.NotMade as error:
+                return PostFilterResult(message=str(error), failed=True)
+            if name is None:
+                continue
+            claim = devices.claims.get(f"{key[0]}/{name}")
+            if claim is None:
+                return PostFilterResult(message=f'could not find ResourceClaim "{key[0]}/{name}"', failed=True)
+            if must_own and claims.not_for_group(group, claim):
+                continue
+            if claim.status.HasField("allocation") and claims.is_reserved_for(pod, claim, of_groups=True):
+                found.append(claim)
+        if not found:
+            return None
+        write = functools.partial(self._binder().cancel_one, found, group.metadata.uid)
+        return PostFilterResult(message="ResourceClaim unreserved for PodGroup", write=write)
 
     def _binder(self) -> Binder:
         from kemu.emulated.scheduler.devices.binding import Binder, ClaimsApi
@@ -196,7 +238,7 @@ class DynamicResources(
         state, devices = self._state(cycle), self._devices
         if state is None or devices is None:
             return
-        from kemu.emulated.scheduler.devices import pod_claims
+        from kemu.emulated.objects.devices import claims
         from kemu.emulated.scheduler.devices.extended import IN_MEMORY
 
         uid, spawn = state.pod.metadata.uid, self.handle.spawn
@@ -205,7 +247,8 @@ class DynamicResources(
             if devices.release(metadata.uid):
                 devices.restore(f"{metadata.namespace}/{metadata.name}")
                 self._pending().discard(metadata.uid)
-            if claim.status.HasField("allocation") and pod_claims.is_reserved_for(uid, claim):
+            # What is reserved for the group may serve other members.
+            if claim.status.HasField("allocation") and claims.is_reserved_for(state.pod, claim):
                 spawn(self._binder().cancel_reservation(claim, uid), f"unreserve {metadata.namespace}/{metadata.name}")
         special = state.special
         if special is None:

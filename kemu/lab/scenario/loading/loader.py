@@ -275,7 +275,7 @@ class _Loading:
         self.resolved = documents.copy(document.data)
         self.files = manifest_files.ManifestFiles(
             file.parent,
-            *(_stated(document.data, key) for key in ("unsimulated", "controllers", "apiServers")),
+            *(_stated(document.data, key) for key in ("unsimulated", "controllers", "apiServers", "schedulers")),
         )
         """What stands in files that the scenario names."""
         self._node_names: list[tuple[str, Path]] = []

@@ -16,6 +16,7 @@ from kemu.emulated.client import clients, limits, recorders
 from kemu.emulated.controllers.settings import Controller
 from kemu.emulated.kubelet.devices import drivers
 from kemu.emulated.objects import identities
+from kemu.emulated.objects.devices import claims
 from kemu.emulated.objects.kinds import service_ranges
 from kemu.emulated.scheduler.extenders import servers
 from kemu.emulated.settings.declared import plain
@@ -139,6 +140,12 @@ def _rights(scenario: Scenario) -> dict[str, Any]:
     return {"users": users} if users else {}
 
 
+def gates(scenario: Scenario) -> list[str]:
+    """Those of a scheduler that all others have then, too: PodGroups have claims of devices."""
+    stated = [one.config.get("featureGates", {}) for one in scenario.schedulers if not one.factory]
+    return [claims.GATE] if any(one.get(claims.GATE) for one in stated) else []
+
+
 def service_ranges_of(scenario: Scenario) -> list[str]:
     """Of the addresses of Services; none: they follow from names."""
     has_controller = controller_keys.SERVICE_CIDR in scenario.controllers
@@ -157,6 +164,8 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
     }
     if ranges := service_ranges_of(scenario):
         config["service_ranges"] = ranges
+    if on := gates(scenario):
+        config["gates"] = on
     specs = []
     for n in range(scenario.api_servers.replicas):
         if scenario.store.etcd_address:
@@ -210,6 +219,8 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
             config["growingVolumes"] = True
     if scenario.devices:
         config["devices"] = list(node.devices)
+        if gates(scenario):
+            config["claimsOfGroups"] = True
     if scenario.references is not None:
         config["references"] = plain(scenario.references)
     return _spec(scenario, f"kubelet/{node.name}", KUBELET_FACTORY, config)
@@ -318,6 +329,8 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
         config: dict[str, Any] = {**_bugs(scenario, variants.CONTROLLERS), **_measured(scenario)}
         if own := plain(settings.own):
             config["settings"] = own
+        if name in controller_keys.OF_DEVICES and gates(scenario):
+            config["settings"] = {"feature_gates": {"dra_workload_resource_claims": True}}
         if (lag := _lag(scenario, name, settings)) is not None:
             config["lag"] = lag
         election = settings.election(name)

@@ -183,7 +183,8 @@ class User:
         for message, _ in created:
             if isinstance(message, ResourceClaim):
                 for consumer in message.status.reservedFor:
-                    name = "Pod", message.metadata.namespace, consumer.name
+                    kind = "PodGroup" if consumer.resource == "podgroups" else "Pod"
+                    name = kind, message.metadata.namespace, consumer.name
                     consumer.uid = uids.get(name, consumer.uid)
         await asyncio.gather(*[self._set_status(message, answer) for message, answer in created])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kemu.runtime.runlog.events.declared import Event
+from kemu.runtime.runlog.events.declared import Event, field
 from kemu.runtime.runlog.events.subjects import OfPod
 from kemu.runtime.runlog.events.words import BAD, GOOD, Line, whole
 from kemu.runtime.words import short
@@ -161,6 +161,8 @@ class ClaimCreated(Event, kind="devices.claim", by=_CLAIMS):
     uid: str
     pod: str
     pod_uid: str
+    group: str = field(default="")
+    """The PodGroup, where it is not for a pod."""
 
 
 class ClaimDeallocated(Event, kind="devices.deallocated", by=_CLAIMS):

@@ -6,6 +6,7 @@ found goes into the resolved document, so that the run folder needs no other fil
 
 from __future__ import annotations
 
+import contextlib
 import glob
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
@@ -45,12 +46,19 @@ class ManifestFiles:
     """Reads the files that a scenario names, relative to itself."""
 
     def __init__(
-        self, beside: FilePath, unsimulated: object, controllers: object = None, api_servers: object = None
+        self,
+        beside: FilePath,
+        unsimulated: object,
+        controllers: object = None,
+        api_servers: object = None,
+        schedulers: object = None,
     ) -> None:
         """``unsimulated``: the key of the scenario: "ignore", or the kinds that are left out. ``controllers``: another
-        one: those that it names. ``api_servers``: another one, which says whether removed betas are known."""
-        self.acting = tuple(controllers) if isinstance(controllers, list | dict) else ()
-        """The controllers that the scenario names."""
+        one: those that it names. ``api_servers``: another one, which says whether removed betas are known.
+        ``schedulers``: another one, for their feature gates."""
+        named = tuple(controllers) if isinstance(controllers, list | dict) else ()
+        self.acting = (*named, *_gates(schedulers, beside))
+        """The controllers that the scenario names, and the feature gates that a scheduler has on."""
         self.documents: list[Document] = []
         """All that was read."""
         self.skipped: list[errors.Problem] = []
@@ -189,3 +197,15 @@ def _rank(source: Source) -> int:
     if kind in _FIRST:
         return 0
     return 1 if kind in _EARLY else 2
+
+
+def _gates(schedulers: object, beside: FilePath) -> Iterator[str]:
+    """Those that are on in the configuration of some scheduler; its mistakes are reported elsewhere."""
+    for one in schedulers if isinstance(schedulers, list) else ():
+        stated = one if isinstance(one, dict) else {}
+        config, file = stated.get("config"), stated.get("configFile")
+        if isinstance(file, str):
+            with contextlib.suppress(errors.ScenarioError):
+                config = next((each.data for each in documents.read(beside / file)), None)
+        gates = config.get("featureGates") if isinstance(config, dict) else None
+        yield from (gate for gate, is_on in gates.items() if is_on is True) if isinstance(gates, dict) else ()

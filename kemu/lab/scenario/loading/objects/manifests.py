@@ -98,7 +98,7 @@ def read(data: Any, path: Path, report: Report, acting: Container[str] = ()) -> 
     except convert.ConversionError as error:
         _report_conversion(error, path, report)
         return None
-    complete(message, data, path, report)
+    complete(message, data, path, report, acting)
     return message
 
 
@@ -164,7 +164,7 @@ def read_part(message_class: type[Message], data: Mapping[str, Any], path: Path,
         return None
 
 
-def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) -> None:
+def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report, acting: Container[str] = ()) -> None:
     """Fill in what the format leaves out (namespace, images), then check as the API server does.
 
     ``data``: what ``message`` was read from.
@@ -174,7 +174,7 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
             report.add((*path, "metadata") if "metadata" in data else path, "metadata.name is missing")
         message.metadata.namespace = message.metadata.namespace or "default"
         return
-    complain(refusals.in_object(message), data, path, report)
+    complain(refusals.in_object(message, acting), data, path, report)
     resource = resources.of(message)
     if resource.namespaced and not message.metadata.namespace:
         message.metadata.namespace = "default"
