@@ -7,15 +7,18 @@ import json
 import sys
 
 from tests.conformance.generators import (
+    attachments,
     autoscaling,
     claims,
     clusters,
     devices,
     elections,
+    garbage,
     groups,
     jobs,
     kubelet,
     malformed,
+    namespaces,
     patches,
     probes,
     quotas,
@@ -28,6 +31,7 @@ from tests.conformance.generators import (
 )
 
 GENERATORS = {
+    **dict.fromkeys(attachments.FAMILIES, attachments.case),
     **dict.fromkeys(autoscaling.FAMILIES, autoscaling.case),
     **dict.fromkeys(claims.FAMILIES, claims.case),
     **dict.fromkeys(quotas.FAMILIES, quotas.case),
@@ -37,8 +41,10 @@ GENERATORS = {
     **dict.fromkeys(groups.FAMILIES, groups.case),
     **dict.fromkeys(kubelet.FAMILIES, kubelet.case),
     **dict.fromkeys(elections.FAMILIES, elections.case),
+    **dict.fromkeys(garbage.FAMILIES, garbage.case),
     **dict.fromkeys(probes.MAKERS, probes.case),
     **dict.fromkeys(jobs.FAMILIES, jobs.case),
+    **dict.fromkeys(namespaces.FAMILIES, namespaces.case),
     **dict.fromkeys(workloads.FAMILIES, workloads.case),
     **dict.fromkeys(volumes.FAMILIES, volumes.case),
     **dict.fromkeys(devices.FAMILIES, devices.case),

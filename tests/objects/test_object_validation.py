@@ -711,15 +711,15 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
         (
             NODE,
             {"spec__taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoSchedule"}]},
-            ['spec.taints[1]: Duplicate value: {"effect":"NoSchedule","key":"a"}'],
+            ['metadata.taints[1]: Duplicate value: {"effect":"NoSchedule","key":"a"}'],
         ),
-        (NODE, {"spec__taints": [{"key": "a"}]}, ["spec.taints[0].effect: Required value"]),
+        (NODE, {"spec__taints": [{"key": "a"}]}, ["metadata.taints[0].effect: Required value"]),
         (
             NODE,
             {"spec__taints": [{"key": "a", "effect": "Gone"}]},
             [
                 (
-                    'spec.taints[0].effect: Unsupported value: "Gone": supported values: '
+                    'metadata.taints[0].effect: Unsupported value: "Gone": supported values: '
                     '"NoSchedule", "PreferNoSchedule", "NoExecute"'
                 )
             ],
@@ -872,7 +872,7 @@ def test_other_objects_that_are_refused(base: dict[str, Any], changes: dict[str,
         (PRIORITY_CLASS, {"description": "x", "globalDefault": True}, []),
         (BUDGET, {"spec__minAvailable": "50%"}, []),
         (BUDGET, {"spec__maxUnavailable": 1, "spec__minAvailable": None}, []),
-        (NODE, {"spec__taints": [{"key": "a"}]}, ["metadata.taints[0].effect: Required value"]),
+        (NODE, {"spec__taints": [{"key": "a"}]}, ["metadata.taints[0].effect: Required value"] * 2),
         (RUNTIME_CLASS, {"handler": "runc"}, ['handler: Invalid value: "runc": field is immutable']),
         (
             REPLICA_SET,

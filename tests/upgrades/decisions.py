@@ -23,7 +23,7 @@ OTHERS = {
     Path("tests/museum/recorded/cooperation.jsonl"): "timeline",
 }
 """Recorded cases elsewhere, by the recorder's word for them."""
-_BY_OTHERS = {"writes/apply": "a real kube-apiserver is asked", "kubelet/node-failure": "the recorder cannot ask these"}
+_BY_OTHERS = {"writes/apply": "a real kube-apiserver is asked", "garbage/garbage": "a real cluster is asked"}
 _AT_ONCE = 25
 """Cases that are asked by one process: if it fails, they are asked one by one."""
 _POSSIBLE = frozenset(("outcomes", "anyOf"))

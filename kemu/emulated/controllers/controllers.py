@@ -67,22 +67,25 @@ class Controller(variants.Varied):
             await self.clock.started()
 
     async def work(
-        self, queue: workqueues.WorkQueue[str], reconcile: Callable[[str], Coroutine[Any, Any, None]], workers: int = 1
+        self,
+        queue: workqueues.WorkQueue[str],
+        reconcile: Callable[[str], Coroutine[Any, Any, bool | None]],
+        workers: int = 1,
     ) -> None:
         """Reconcile the keys of a queue for ever, ``workers`` of them side by side; a key that fails is put back with
-        a delay that grows."""
+        a delay that grows until it succeeds. ``reconcile`` returns True for what neither failed nor succeeded."""
         for number in range(1, workers):
             self.env.spawn(self._work(queue, reconcile), f"worker {number}")
         await self._work(queue, reconcile)
 
     async def _work(
-        self, queue: workqueues.WorkQueue[str], reconcile: Callable[[str], Coroutine[Any, Any, None]]
+        self, queue: workqueues.WorkQueue[str], reconcile: Callable[[str], Coroutine[Any, Any, bool | None]]
     ) -> None:
         while True:
             key = await queue.get()
             try:
-                await reconcile(key)
-                queue.forget(key)
+                if not await reconcile(key):
+                    queue.forget(key)
             except errors.ApiError:
                 queue.add_rate_limited(key)
             finally:

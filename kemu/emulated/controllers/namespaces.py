@@ -8,6 +8,7 @@ NamespaceLifecycle's work.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -78,19 +79,19 @@ class NamespaceController(controllers.Controller):
         if namespace.metadata.HasField("deletionTimestamp"):
             self.queue.add_after(namespace.metadata.name, GRACE_S + self.lag_s())
 
-    async def _sync(self, name: str) -> None:
-        """``namespacedResourcesDeleter.Delete``. Raises ApiError to be called again."""
+    async def _sync(self, name: str) -> bool:
+        """``namespacedResourcesDeleter.Delete``. Raises ApiError to be called again; True: something remains."""
         if name not in self._namespaces.store:
-            return
+            return False
         try:
             namespace = await self.client.get("namespaces", name)
             if not namespace.metadata.HasField("deletionTimestamp"):
-                return
+                return False
             namespace = await self._insist(namespace, self._mark)
         except errors.NotFound:
-            return
+            return False
         if not namespace.metadata.HasField("deletionTimestamp") or not namespace.spec.finalizers:
-            return
+            return False
         totals = await self._empty(namespace)
         self.env.log(
             NamespaceEmptied(
@@ -101,11 +102,10 @@ class NamespaceController(controllers.Controller):
             raise errors.InternalError("; ".join(totals.failures))
         if totals.estimate_s > 0:
             self.queue.add_after(name, totals.estimate_s // 2 + 1)
-            return
-        try:
+            return True
+        with contextlib.suppress(errors.NotFound):
             await self._insist(namespace, self._finalize)
-        except errors.NotFound:
-            return
+        return False
 
     async def _insist(
         self,

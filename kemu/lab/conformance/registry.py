@@ -15,14 +15,17 @@ Json = dict[str, Any]
 
 _MODULES = {
     "apply": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
+    "attachments": ("kemu.lab.conformance.controllers.attachments", "kemu.lab.conformance.controllers.attachments"),
     "autoscaling": ("kemu.lab.conformance.controllers.autoscaling", "kemu.lab.conformance.controllers.autoscaling"),
     "bodies": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
     "claims": ("kemu.lab.conformance.controllers.devices", "kemu.lab.conformance.controllers.devices"),
     "devices": ("kemu.lab.conformance.scheduler.devices", "kemu.lab.conformance.scheduler.devices"),
     "descheduler": ("kemu.lab.conformance.controllers.descheduling", "kemu.lab.conformance.controllers.descheduling"),
     "elections": ("kemu.lab.conformance.controllers.elections", "kemu.lab.conformance.controllers.elections"),
+    "garbage": ("kemu.lab.conformance.controllers.garbage", "kemu.lab.conformance.controllers.garbage"),
     "jobs": ("kemu.lab.conformance.jobs.questions", "kemu.lab.conformance.jobs.questions"),
     "kubelet": ("kemu.lab.conformance.kubelet.decisions", "kemu.lab.conformance.kubelet.judgements"),
+    "namespaces": ("kemu.lab.conformance.controllers.namespaces", "kemu.lab.conformance.controllers.namespaces"),
     "patches": ("kemu.lab.conformance.writes.patches", "kemu.lab.conformance.writes.patches"),
     "queues": ("kemu.lab.conformance.controllers.queueing", "kemu.lab.conformance.controllers.queueing"),
     "quota": ("kemu.lab.conformance.quotas.sequences", "kemu.lab.conformance.quotas.sequences"),

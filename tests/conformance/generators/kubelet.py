@@ -243,6 +243,64 @@ def _taint_eviction(draw: random.Random) -> Json:
     }
 
 
+def _node_failure(draw: random.Random) -> Json:
+    """Nodes of up to three zones that fall silent again and again, and whose kubelets report that they are not well.
+
+    Of nodes that fail at one look of the controller, any is tainted first: no two do.
+    """
+    base = draw.choice(recorded("node-failure"))
+    horizon_ms = 1000 * draw.choice((200, 250, 300))
+    grace_ms = 1000 * draw.choice((20, 40, 50))
+    zones = draw.choice((("z1",), ("z1", "z2"), ("z1", "z1", "z2"), ("z1", "z2", "z3")))
+    nodes: list[Json] = []
+    looks: set[int] = set()
+    for number in range(1, draw.randint(2, 9)):
+        node = copy.deepcopy(base["nodes"][0]["node"])
+        zone = {"topology.kubernetes.io/region": "r1", "topology.kubernetes.io/zone": draw.choice(zones)}
+        node["metadata"] = {"name": f"node-{number}", "labels": zone if draw.random() < 0.95 else {}}
+        phase_ms = 300 + 1000 * draw.randrange(10)
+        one: Json = {"node": node, "leasePhaseMs": phase_ms, "silentMs": []}
+        for at in sorted(draw.sample(range(0, horizon_ms - 60_000, 1000), draw.choice((0, 1, 1, 2, 3)))):
+            last_ms = max(0, (at - 1 - phase_ms) // 10_000 * 10_000 + phase_ms)
+            if _is_new((last_ms + grace_ms) // 5000, looks):
+                one["silentMs"].append([at, at + 1000 * draw.choice((15, 45, 75, 120, 400))])
+        nodes.append(one)
+    events: list[Json] = []
+    for at in sorted(draw.sample(range(700, horizon_ms, 1000), draw.choice((0, 1, 2, 4, 6)))):
+        condition = _reported(draw)
+        if condition["type"] != "Ready" or _is_new(at // 5000, looks):
+            name = draw.choice(nodes)["node"]["metadata"]["name"]
+            events.append({"atMs": at, "node": name, "condition": condition})
+    pods = named(draw, draw.randint(0, 8), [pod for one in recorded("node-failure") for pod in one.get("pods") or ()])
+    for pod in pods:
+        pod["spec"] = {**pod["spec"], "nodeName": draw.choice(nodes)["node"]["metadata"]["name"]}
+    return {
+        "horizonSeconds": horizon_ms // 1000,
+        "nodeMonitorPeriodSeconds": 5,
+        "nodeMonitorGracePeriodSeconds": grace_ms // 1000,
+        "nodeStartupGracePeriodSeconds": 60,
+        "nodeEvictionRate": draw.choice((0.1, 0.1, 0.05, 0.5)),
+        "secondaryNodeEvictionRate": draw.choice((0.01, 0.02)),
+        "largeClusterSizeThreshold": draw.choice((2, 3, 50)),
+        "unhealthyZoneThreshold": draw.choice((0.55, 0.4, 0.8)),
+        "nodes": nodes,
+        "events": events,
+        "pods": pods,
+    }
+
+
+def _is_new(look: int, looks: set[int]) -> bool:
+    if look in looks:
+        return False
+    looks.add(look)
+    return True
+
+
+def _reported(draw: random.Random) -> Json:
+    kind = draw.choice(("Ready", "Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"))
+    return {"type": kind, "status": draw.choice(("True", "False"))}
+
+
 def _with_times_of(timed: Json, amounts: Json) -> Json:
     """Statistics of a node with other amounts. A manager acts on those that are newer than the ones it saw before."""
     found: Json = {}
@@ -267,5 +325,6 @@ _MAKERS = {
     "eviction-manager": _eviction_manager,
     "eviction-loop": _eviction_loop,
     "taint-eviction": _taint_eviction,
+    "node-failure": _node_failure,
 }
 FAMILIES = tuple(_MAKERS)

@@ -33,6 +33,7 @@ var kubeletFamilies = map[string]func(json.RawMessage) (any, error){
 // familiesInTime run controllers in virtual time.
 var familiesInTime = map[string]func(*testing.T, json.RawMessage) (any, error){
 	"eviction-loop":  answerEvictionLoop,
+	"node-failure":   answerNodeFailure,
 	"taint-eviction": answerTaintEviction,
 	"probes":         answerProbing,
 	"allocations":    answerAllocations,

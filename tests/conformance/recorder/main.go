@@ -10,6 +10,8 @@
 //	recorder autoscaling [file …]  looks of the HorizontalPodAutoscaler controller, in virtual time
 //	recorder volumes [file …]      the volume binder of the scheduler and the PersistentVolume controller, in virtual time
 //	recorder claims [file …]       the controllers of ResourceClaims and of taints of devices, in virtual time
+//	recorder namespaces [file …]   the namespace controller, in virtual time
+//	recorder attachments [file …]  the attach-detach controller, in virtual time
 //	recorder devices [file …]      decisions about pods with ResourceClaims, and what their binding writes
 //	recorder tables [file …]       rows of kubectl get, as the API server prints them
 //	recorder cel [file …]          expressions: messages, types, costs, values
@@ -64,7 +66,7 @@ func main() {
 	answers := map[string]func(*testing.T, json.RawMessage) (any, error){
 		"timeline": answerTimeline, "kubelet": answerKubelet, "jobs": answerJobs, "elections": answerElections,
 		"workloads": answerWorkloads, "autoscaling": answerAutoscaling, "quota": answerQuota, "volumes": answerVolumes,
-		"claims": answerClaims,
+		"claims": answerClaims, "namespaces": answerNamespaces, "attachments": answerAttachments,
 		"devices": answerDevices,
 		"tables":  answerTable,
 		"cel":     answerCEL,
@@ -80,7 +82,7 @@ func main() {
 		return
 	}
 	if !inTime && kind(os.Args) != "scheduler" {
-		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|autoscaling|volumes|claims|devices|quota|tables|patches|cel [file …] > recorded.jsonl")
+		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|autoscaling|volumes|claims|namespaces|attachments|devices|quota|tables|patches|cel [file …] > recorded.jsonl")
 		os.Exit(2)
 	}
 	files := os.Args[2:]

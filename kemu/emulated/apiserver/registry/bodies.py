@@ -119,7 +119,7 @@ def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], li
             found = json.loads(data, object_pairs_hook=mapping)
         else:
             found, repeated = yaml_texts.load(data)
-            twice = [f"yaml: unmarshal errors:\n  {text}" for text in repeated]
+            twice = [_unmarshal_errors(repeated)] if repeated else []
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         why = f"couldn't get version/kind; json parse error: {error}"
         raise BadRequest(f"the object provided is unrecognized ({what}): {why}") from None
@@ -128,6 +128,10 @@ def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], li
     if depth(found) > MAX_DEPTH:
         raise BadRequest(f"the object provided is unrecognized ({what}): exceeded max depth")
     return found, twice or duplicates(found)
+
+
+def _unmarshal_errors(repeated: list[str]) -> str:
+    return "\n  ".join(("yaml: unmarshal errors:", *repeated))
 
 
 def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
@@ -147,7 +151,7 @@ def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
         raise BadRequest("error decoding YAML: exceeded max depth")
     if not repeated or level == options.IGNORE:
         return found, []
-    text = "error converting YAML to JSON: yaml: unmarshal errors:\n" + "\n".join(f"  {one}" for one in repeated)
+    text = f"error converting YAML to JSON: {_unmarshal_errors(repeated)}"
     if level == options.STRICT:
         raise BadRequest(f"error strict decoding YAML: {text}")
     # A warning goes in a header, which has one line: such a text does not.

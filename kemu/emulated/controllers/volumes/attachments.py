@@ -51,13 +51,19 @@ class AttachDetachController(controllers.Controller):
         self._claiming: dict[str, core_v1_pb2.Pod] = {}
         """Pods with claims, in the order of the informer's store."""
         self._pods = self._informer("pods", "spec.nodeName!=", self._pod_changed)
-        self._nodes = self._informer("nodes")
+        self._nodes = self._informer("nodes", note=self._node_changed)
         self._claims = self._informer("persistentvolumeclaims")
         self._volumes = self._informer("persistentvolumes")
         self._drivers = self._informer("csidrivers")
         self._attachments = self._informer("volumeattachments")
         self._asked_ns: dict[Place, int] = {}
         """Since when a volume is to be detached."""
+        self._gone: dict[str, core_v1_pb2.Node] = {}
+        """Nodes that are gone with volumes in use: nothing says that these are unmounted."""
+        self._assumed: set[Place] = set()
+        """What is taken to be mounted until its node says which volumes are."""
+        self._uncertain: set[Place] = set()
+        """What an earlier controller may not have finished. It keeps nobody else from the volume."""
         self._reported: dict[Place, None] = {}
         """Where a Multi-Attach error has been reported."""
         self._timer: Timer | None = None
@@ -89,9 +95,26 @@ class AttachDetachController(controllers.Controller):
         else:
             self._claiming.pop(key, None)
 
+    def _node_changed(self, node: core_v1_pb2.Node, is_there: bool) -> None:
+        """``processVolumesInUse``."""
+        name = node.metadata.name
+        if is_there:
+            self._gone.pop(name, None)
+        elif node.status.volumesInUse:
+            self._gone[name] = node
+        if self._assumed:
+            self._assumed = {place for place in self._assumed if place.node != name}
+
     async def run(self) -> None:
         seen = (self._nodes, self._drivers, self._volumes, self._claims, self._attachments, self._pods)
         await self.begin(*seen)
+        # ``processVolumeAttachments``
+        self._uncertain = {
+            Place(one.spec.source.persistentVolumeName, one.spec.nodeName)
+            for one in self._attachments.store.values()
+            if not one.status.attached or one.spec.nodeName not in self._nodes.store
+        }
+        self._assumed = set(self._uncertain)
         while True:
             await self._turn.wait()
             self._turn.clear()
@@ -120,14 +143,19 @@ class AttachDetachController(controllers.Controller):
             Place(one.spec.source.persistentVolumeName, one.spec.nodeName): one
             for one in self._attachments.store.values()
         }
+        self._uncertain &= there.keys()
+        if self._assumed:
+            # The status of such a node says what is attached, and is written then; so the node says what is mounted.
+            sure = {at.node for at, one in there.items() if one.status.attached and at not in self._uncertain}
+            self._assumed = {at for at in self._assumed if at.node not in sure or at.node not in self._nodes.store}
         for place, attachment in there.items():
             if place in wanted:
                 self._asked_ns.pop(place, None)
-            elif not attachment.metadata.HasField("deletionTimestamp"):
+            else:
                 await self._detach_if_safe(place, attachment)
         for place, pods in wanted.items():
-            if place not in there:
-                await self._attach_if_free(place, pods, there)
+            if place not in there or place in self._uncertain:
+                await self._attach_if_free(place, pods, there, wanted)
         self._reported = {place: None for place in self._reported if place in wanted and place not in there}
         self._asked_ns = {place: at_ns for place, at_ns in self._asked_ns.items() if place in there}
 
@@ -156,15 +184,17 @@ class AttachDetachController(controllers.Controller):
     # Detaching -------------------------------------------------------------------------------------------------------
 
     async def _detach_if_safe(self, place: Place, attachment: storage_v1_pb2.VolumeAttachment) -> None:
-        if not attachment.status.attached and not attachment.status.HasField("attachError"):
-            return  # it is being attached
+        is_known = attachment.metadata.HasField("deletionTimestamp") or place not in self._uncertain
+        if is_known and _is_changing(attachment):
+            return
         now_ns = self.clock.now_ns()
         asked_ns = self._asked_ns.setdefault(place, now_ns)
         node = self._nodes.store.get(place.node)
         is_ready = node is not None and meta.is_ready(node)
         is_overdue = now_ns - asked_ns > FORCE_AFTER_NS
         is_out = node is not None and any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
-        is_mounted = node is not None and place.volume in node.status.volumesInUse
+        told = self._gone.get(place.node) if node is None else node
+        is_mounted = place in self._assumed or (told is not None and place.volume in told.status.volumesInUse)
         forced = is_out or (is_overdue and not is_ready)
         if is_mounted and not forced:
             if not is_overdue:
@@ -179,16 +209,26 @@ class AttachDetachController(controllers.Controller):
     # Attaching -------------------------------------------------------------------------------------------------------
 
     async def _attach_if_free(
-        self, place: Place, pods: list[core_v1_pb2.Pod], there: Mapping[Place, storage_v1_pb2.VolumeAttachment]
+        self,
+        place: Place,
+        pods: list[core_v1_pb2.Pod],
+        there: Mapping[Place, storage_v1_pb2.VolumeAttachment],
+        wanted: Mapping[Place, list[core_v1_pb2.Pod]],
     ) -> None:
         volume = self._volumes.store[place.volume]
         if not allows_many(volume):
-            others = [one.node for one in there if one.volume == place.volume]
-            if others:
+            others = [at for at in there if at.volume == place.volume and at not in self._uncertain and at != place]
+            if any(_is_changing(there[at]) for at in others):
+                return  # it is not known yet where it will be
+            if nodes := [at.node for at in others if there[at].status.attached]:
                 if place not in self._reported:
                     self._reported[place] = None
-                    self._report(place, pods, others)
+                    users = [pod for node in nodes for pod in wanted.get(Place(place.volume, node), ())]
+                    self._report(place, pods, nodes, users)
                 return
+        if place in there:
+            self._uncertain.discard(place)
+            return
         source = volume.spec.persistentVolumeSource.csi
         attachment = storage_v1_pb2.VolumeAttachment()
         attachment.metadata.name = claims.attachment_name(source.volumeHandle, source.driver, place.node)
@@ -198,10 +238,10 @@ class AttachDetachController(controllers.Controller):
             await retries.patiently(self.env, lambda: self.client.create(attachment))
         self.env.log(AttachmentCreated(volume=place.volume, node=place.node))
 
-    def _report(self, place: Place, pods: list[core_v1_pb2.Pod], others: list[str]) -> None:
-        """``reportMultiAttachError``."""
-        running = [pod for pod in self._pods.store.values() if pod.spec.nodeName in others]
-        users = [pod for pod in running if place.volume in self._volumes_of(pod)]
+    def _report(
+        self, place: Place, pods: list[core_v1_pb2.Pod], others: list[str], users: list[core_v1_pb2.Pod]
+    ) -> None:
+        """``reportMultiAttachError``. ``users``: the pods that want the volume on the other nodes."""
         for pod in pods:
             names = [one.metadata.name for one in users if one.metadata.namespace == pod.metadata.namespace]
             elsewhere = f"{len(users) - len(names)} pod(s) in different namespaces"
@@ -218,9 +258,12 @@ class AttachDetachController(controllers.Controller):
             key, uid = controllers.key_of(pod), pod.metadata.uid
             self.env.log(MultiAttachRefused(volume=place.volume, node=place.node, pod=key, uid=uid, others=others))
 
-    def _volumes_of(self, pod: core_v1_pb2.Pod) -> list[str]:
-        found = (self._claims.store.get(f"{pod.metadata.namespace}/{name}") for name in claims.claim_names(pod))
-        return [claim.spec.volumeName for claim in found if claim is not None]
+
+def _is_changing(attachment: storage_v1_pb2.VolumeAttachment) -> bool:
+    """Whether it is being attached or detached (``IsOperationPending``)."""
+    status = attachment.status
+    is_settled = status.attached or status.HasField("attachError")
+    return not is_settled or attachment.metadata.HasField("deletionTimestamp")
 
 
 def allows_many(volume: core_v1_pb2.PersistentVolume) -> bool:

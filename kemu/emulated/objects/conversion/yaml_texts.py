@@ -58,10 +58,11 @@ class _Loader(_Base):  # type: ignore[misc]
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
-        for key, _ in node.value:
+        for key, value in node.value:
             if isinstance(key, yaml.ScalarNode):
                 if key.value in seen:
-                    self.twice.append(f'line {key.start_mark.line + 1}: key "{key.value}" already set in map')
+                    # go-yaml names the line where the value begins.
+                    self.twice.append(f'line {value.start_mark.line + 1}: key "{key.value}" already set in map')
                 seen.add(key.value)
         found: dict[Any, Any] = super().construct_mapping(node, deep)
         return found

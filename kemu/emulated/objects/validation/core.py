@@ -18,7 +18,7 @@ from kemu.messages.k8s import core_v1_pb2
 
 
 def _check_node(node: core_v1_pb2.Node, found: list[Cause]) -> None:
-    _check_taints(node.spec.taints, "spec.taints", found)
+    _check_taints(node.spec.taints, found)
     status = node.status
     check_amounts(status.capacity, "status.capacity", any_resource_name, found)
     check_amounts(status.allocatable, "status.allocatable", any_resource_name, found)
@@ -52,10 +52,10 @@ def _feature_problems(features: tuple[str, ...]) -> tuple[Cause, ...]:
     return tuple(found)
 
 
-def _check_taints(taints: Sequence[core_v1_pb2.Taint], path: str, found: list[Cause]) -> None:
+def _check_taints(taints: Sequence[core_v1_pb2.Taint], found: list[Cause]) -> None:
     seen: dict[tuple[str, str], None] = {}
     for index, taint in enumerate(taints):
-        here = f"{path}[{index}]"
+        here = f"metadata.taints[{index}]"  # Kubernetes names the wrong place (ValidateNode)
         check_label_key(taint.key, f"{here}.key", found)
         problems = names.label_value(taint.value)
         if problems:
@@ -65,8 +65,9 @@ def _check_taints(taints: Sequence[core_v1_pb2.Taint], path: str, found: list[Ca
 
 
 def _check_node_update(new: core_v1_pb2.Node, old: core_v1_pb2.Node, found: list[Cause]) -> None:
-    # Kubernetes names the wrong place (ValidateNodeUpdate).
-    _check_taints(new.spec.taints, "metadata.taints", found)
+    # As ValidateNode and ValidateNodeUpdate, both of which Kubernetes asks.
+    for _ in range(2):
+        _check_taints(new.spec.taints, found)
     before = _pod_ranges(old.spec)
     if before and _pod_ranges(new.spec) != before:
         found.append(forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))

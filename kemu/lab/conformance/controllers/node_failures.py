@@ -80,6 +80,7 @@ def answer(case: Json) -> Json:
         await plane.launch("controller/taint-eviction", taint_evictions.FACTORY)
         await plane.launch("controller/node-lifecycle", FACTORY, {"settings": plain(settings)})
         samples.begin()
+        await plane.runtime.begin()
         position = 0
         for second in range(horizon_ms // 1000):
             sample_ms = second * 1000 + _SAMPLE_MS
@@ -89,8 +90,6 @@ def answer(case: Json) -> Json:
                 if at_ms * _MS_NS > _EARLY_NS:
                     await plane.clock.sleep_until_ns(at_ms * _MS_NS - _EARLY_NS)
                 await tell(at_ms)
-            if not second:
-                await plane.runtime.begin()
             await plane.clock.sleep_until_ns(sample_ms * _MS_NS)
             samples.take(second)
         gone = [{"pod": name, "atSeconds": at_ns // SECOND_NS} for at_ns, name in deletions.found]
