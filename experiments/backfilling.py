@@ -45,4 +45,4 @@ class Backfilling(MaskFilterPlugin):
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         """A gang that has started needs no nodes any more."""
-        return [(Event.ASSIGNED_POD_ADD, lambda pod, before, after: after.pod.spec.HasField("schedulingGroup"))]
+        return [(Event.ASSIGNED_POD_ADD, lambda pod, before, after: after.spec.HasField("schedulingGroup"))]

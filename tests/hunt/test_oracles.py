@@ -267,6 +267,25 @@ def test_generated_names() -> None:
     assert [one.what for one in symptoms(made("a-1"), made("a-1", label="m"))] == ["different"]
 
 
+def test_names_that_end_with_a_hash_of_their_owner() -> None:
+    def made(*names: str, owner: str = "b") -> Recording:
+        found = Recording()
+        for name in names:
+            one = config(name)
+            one["metadata"]["ownerReferences"] = [{"apiVersion": "batch/v1", "kind": "Job", "name": owner, "uid": name}]
+            found.put(1, one)
+        return found
+
+    def told(before: Recording, after: Recording) -> list[str]:  # the owner is not there, which is not what is asked
+        return [one.what for one in symptoms(before, after) if one.is_bug and one.what != "orphan"]
+
+    assert told(made("job-b-54c52"), made("job-b-b71d0")) == []
+    assert told(made("job-b-54c52"), made("job-b-b71d0", "job-b-78786")) == ["missing", "surplus", "surplus"]
+    assert told(made("job-b-54c52", owner="x"), made("job-b-b71d0", owner="x")) == ["missing", "surplus"]
+    for before, after in (("b-00001", "b-00002"), ("b-29384723", "b-29384724"), ("b-0", "b-1")):
+        assert told(made(before), made(after)) == ["missing", "surplus"], "counters and times are no hashes"
+
+
 def test_kinds_that_kubernetes_keeps() -> None:
     def made(by: str, label: str) -> Recording:
         found = Recording()

@@ -16,12 +16,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 from kemu.emulated.client import endpoints, sessions
+from kemu.emulated.objects.wire import swaps
 from kemu.errors import ServiceUnavailable
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.messages.k8s import coordination_v1_pb2, core_v1_pb2
 from kemu.messages.v1 import api_pb2, api_pb2_grpc, cell_pb2
 from kemu.runtime import file_names
-from kemu.runtime.env import SECOND_NS
+from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.host.calls import channels
 from tests.ray.pairs import Cells, code_of, get
 from tests.ray.world import EOF, spec
@@ -365,3 +366,15 @@ def test_names_of_actors_as_directories() -> None:
     names = ["store", "kubelet/node-1", "a%2Fb", "a/b", "scheduler/x/0"]
     assert len({file_names.of_actor(name) for name in names}) == len(names)
     assert not any("/" in file_names.of_actor(name) for name in names)
+
+
+@pytest.mark.parametrize("caller", [0, 1], ids=["near", "far"])
+async def test_a_swap_reaches_the_store_of_another_cell_as_a_message(cells: Cells, caller: int) -> None:
+    await cells.start(0, ActorSpec("store", "kemu.emulated.store.server:Store", {}))
+    channel: Any = cells.cells[caller].host.env("test").dial("store")
+    assert channel.takes_standins
+    store: Any = rpc_pb2_grpc.KVStub(channel)
+    for expected, is_done in ((0, True), (0, False)):
+        response = await store.Txn(swaps.Swap((b"key", expected, b"value")))
+        assert isinstance(response, swaps.Swapped) == (is_done and caller == 0)
+        assert is_done == (isinstance(response, swaps.Swapped) or response.succeeded)

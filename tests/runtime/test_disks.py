@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -69,6 +70,19 @@ def test_write_replaces_the_whole_file(disk: Disk) -> None:
     disk.write("a", b"")
     assert disk.list() == ["a", "b"]
     assert (disk.read("a"), disk.read("b")) == (b"", b"newer")
+
+
+@pytest.mark.parametrize("durably", [True, False])
+def test_only_what_must_be_durable_waits_for_the_disk(
+    disk: Disk, durably: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[int] = []
+    monkeypatch.setattr(os, "fsync", waits.append)
+    disk.write("state", b"one", durably=durably)
+    disk.write("state", b"two", durably=durably)
+    assert disk.read("state") == b"two"
+    # Of the file and of its directory, each time.
+    assert len(waits) == (4 if durably and isinstance(disk, FileDisk) else 0)
 
 
 def test_remove(disk: Disk) -> None:

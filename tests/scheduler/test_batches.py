@@ -7,7 +7,7 @@ except where a test says otherwise, and scores make the larger of two empty node
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -16,7 +16,8 @@ from kemu.emulated.scheduler.cycle import ties
 from kemu.emulated.scheduler.cycle.decisions import Decider, ScheduleResult
 from kemu.emulated.scheduler.cycle.profiles import Profile
 from kemu.emulated.scheduler.framework import Cycle, Fragments, NodeFilterPlugin, NodeInfo, PodInfo, SignPlugin, Status
-from kemu.emulated.scheduler.framework.interfaces import Handle
+from kemu.emulated.scheduler.framework.interfaces import FilterPlugin, Handle
+from kemu.emulated.scheduler.framework.statuses import unresolvable
 from kemu.emulated.scheduler.plugins.in_tree import REGISTRY
 from tests.scheduler import objects
 from tests.scheduler.clocks import HandClock
@@ -135,6 +136,20 @@ def test_a_hint_that_is_not_feasible_leads_to_a_search_and_a_new_list() -> None:
     # The status of the hinted node counts among those looked at.
     assert (found.node, found.evaluated, found.feasible) == ("n2", 4, 2)
     assert used(world.attempt())
+
+
+def test_a_hint_at_a_node_that_no_filter_was_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search ended before it came there."""
+    profile = {**PLAIN, "plugins": {"multiPoint": {"enabled": [{"name": f"{__name__}:Choosy"}]}}}
+    world = World(profile, percentage=34, policy={"minFeasibleNodes": 1})
+    for name in ("n4", "n5"):
+        world.cluster.set_node(objects.node(name, cpu="6"))
+    assert world.attempt().node == "n0"
+    monkeypatch.setattr(Choosy, "refused", "n1")
+    found = world.attempt()
+    assert (found.node, found.evaluated) == ("n2", 3)
+    assert found.filtering is not None
+    assert found.filtering.explain(int(found.filtering.verdicts[1])).plugin == "Choosy"
 
 
 def test_a_hint_at_a_node_that_is_gone_and_a_last_node_that_is_gone() -> None:
@@ -289,6 +304,23 @@ def test_a_plugin_that_the_profile_disables_signs_nothing() -> None:
 class Unsigned(NodeFilterPlugin):
     def filter(self, pod: Cycle, node: NodeInfo) -> Status | None:
         return None
+
+
+class Choosy(FilterPlugin, SignPlugin):
+    """Looks at more than a node, as far as a scheduler knows."""
+
+    asks_passing = True
+    ends_search = True
+    refused: ClassVar[str] = ""
+
+    def verdict(self, state: Any, node: NodeInfo) -> int:
+        return int(node.name == self.refused)
+
+    def explain(self, state: Any, verdict: int) -> Status:
+        return unresolvable("refused")
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return {}
 
 
 class Signed(NodeFilterPlugin, SignPlugin):

@@ -20,7 +20,6 @@ from kemu.emulated.objects.wire import shared_objects, swaps, wires
 from kemu.errors import Compacted, OutcomeUnknown
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Channel, Env
-from kemu.runtime.rpc.clients import MemoryChannel
 
 R = TypeVar("R")
 
@@ -111,7 +110,7 @@ class Storage:
         self.connection = Connection(env, channel)
         self._kv = rpc_pb2_grpc.KVStub(channel)  # type: ignore[no-untyped-call]
         # What expects something else says so in a message.
-        self._hands_over = isinstance(channel, MemoryChannel) and type(self)._expect is Storage._expect
+        self._hands_over = getattr(channel, "takes_standins", False) and type(self)._expect is Storage._expect
 
     async def read(self, key: bytes) -> Entry | None:
         """The object now, linearizable; None when there is none."""

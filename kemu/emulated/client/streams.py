@@ -127,11 +127,15 @@ class Stream:
             pump = self.pump = pumps.Pump(env.spawn, call, owner.take, intern(f"{self._name} writer"))
             self._unheard = peer
             try:
-                await pumps.each(call, owner.on_message, first=self._answered)
+                await pumps.reading(call, owner.on_message, self._answered)
+                pumps.check(call)
                 why, is_broken = "the stream was closed by the other side", False
             except grpc.aio.AioRpcError as error:
                 why = str(error.details() or error.code().name)
                 is_broken = error.code() is grpc.StatusCode.UNAVAILABLE
+            except asyncio.CancelledError:
+                call.cancel()
+                raise
             finally:
                 pump.stop()
                 self.pump = None

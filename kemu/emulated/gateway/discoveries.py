@@ -121,7 +121,12 @@ async def _more(backend: Backend, others: Aggregator | None) -> tuple[Version, .
 
 
 def is_unknown_group(path: Path) -> bool:
-    return all(one.group != path.group for one in catalogue.versions())
+    return path.group not in _groups()
+
+
+@lru_cache(1)
+def _groups() -> frozenset[str]:
+    return frozenset(one.group for one in catalogue.versions())
 
 
 @lru_cache(1024)

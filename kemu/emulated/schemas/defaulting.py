@@ -14,7 +14,7 @@ def default(value: Value, node: Node | None) -> None:
         for name, one in node.properties.items():
             if one.default is not None and (name not in value or (value[name] is None and not one.nullable)):
                 value[name] = copied(one.default)
-        additional = node.additional_node
+        additional = node.additional if isinstance(node.additional, Node) else None
         for name, inner in value.items():
             known = node.properties.get(name)
             if known is None:
@@ -38,8 +38,9 @@ def prune_nulls(value: Value, node: Node | None) -> None:
     (``PruneNonNullableNullsWithoutDefaults``)."""
     if isinstance(value, dict):
         gone = []
+        additional = node.additional if node is not None and isinstance(node.additional, Node) else None
         for name, inner in value.items():
-            known = None if node is None else node.properties.get(name) or node.additional_node
+            known = None if node is None else node.properties.get(name) or additional
             if inner is None:
                 if known is not None and not known.nullable and known.default is None:
                     gone.append(name)

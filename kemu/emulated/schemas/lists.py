@@ -22,11 +22,12 @@ def check(value: Value, node: Node | None, path: str, found: list[Cause]) -> Non
     if node is None:
         return
     if isinstance(value, dict):
+        additional = node.additional_node
         for name, one in value.items():
             if not isinstance(one, dict | list):
                 continue
-            if node.additional_node is not None:
-                check(one, node.additional_node, f"{path}[{name}]", found)
+            if additional is not None:
+                check(one, additional, f"{path}[{name}]", found)
             if name in node.properties:
                 check(one, node.properties[name], child(path, name), found)
     elif isinstance(value, list):

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from kemu.lab.hunt.courses import Change, Course, Notice, Write, manifest
+from kemu.lab.hunt.judging import states
 from kemu.lab.hunt.projects import SECOND
 from kemu.lab.hunt.running.trials import Outcome
 
@@ -239,10 +240,9 @@ class Analysis:
         return bool(self.prefix(key))
 
     def prefix(self, key: str) -> str:
-        """What the store has completed to a name; empty: it was given."""
+        """A name without its random end; empty: it has none."""
         made = next((one for one in self._all_changes.get(key, ()) if one.value is not None), None)
-        prefix = "" if made is None else str(self.manifest(made)["metadata"].get("generateName", ""))
-        return prefix if self.course.named(key).name.startswith(prefix) else ""
+        return "" if made is None else states.prefix_of(self.manifest(made))
 
 
 def _leaves(value: object, path: str) -> Iterator[tuple[str, Any]]:

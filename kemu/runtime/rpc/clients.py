@@ -46,6 +46,9 @@ class MemoryChannel:
 
     __slots__ = ("_arguments", "_closed", "_connect", "current", "loop", "metadata")
 
+    takes_standins = True
+    """Whether a request may be a :class:`~kemu.runtime.rpc.ends.Standin`."""
+
     def __init__(
         self,
         connect: Callable[..., Link],
@@ -458,18 +461,25 @@ class _StreamResponse(Call):
         first: Callable[[], object] | None = None,
     ) -> None:
         """:meth:`read` until the end, with a step of the loop for each response and no task that waits for it."""
-        self._iterates = False
-        # Not `listen`: thousands wait here.
-        listener = self.begin_listening(self.deserialize, handle, pause, first)
         try:
-            if await listener.over:
+            if await self.reading(handle, pause, first):
                 return
         except asyncio.CancelledError:
             self.cancel()
             raise
-        finally:
-            self.end_listening(listener)
-        self._raise_for_status(await self._final_status())
+        self.check()
+
+    def reading(
+        self, handle: Callable[[Any], object], pause: Pause | None, first: Callable[[], object] | None
+    ) -> asyncio.Future[bool]:
+        """The wait of :meth:`each`. Where its end is reached, :meth:`check` says how."""
+        self._iterates = False
+        return self.listen(self.deserialize, handle, pause, first)
+
+    def check(self) -> None:
+        """Raises what awaiting the end of the call, which is over, would raise."""
+        assert self.status is not None
+        self._raise_for_status(self.status)
 
     def __aiter__(self) -> AsyncIterator[Any]:
         if self._iterates is False:

@@ -298,16 +298,6 @@ class End:
         """Have every message handed to ``handle``, from now until the stream is over, however it ends, or ``handle``
         returns something true. To be awaited: whether it did; raises what it raises. It may not be read meanwhile.
         """
-        return self.begin_listening(parse, handle, pause, first).over
-
-    def begin_listening(
-        self,
-        parse: Callable[[bytes], Any],
-        handle: Callable[[Any], object],
-        pause: Pause | None,
-        first: Callable[[], object] | None = None,
-    ) -> Listener:
-        """For :meth:`listen`: its ``over`` is to be awaited, and then :meth:`end_listening` called."""
         if self.waiter is not None or (self.listener is not None and not self.listener.over.done()):
             raise grpc.aio.UsageError("another task is reading this stream")
         listener = self.listener = Listener(self, parse, handle, pause, first)
@@ -316,11 +306,7 @@ class End:
             listener.come(self.next(), is_step=False)
         elif self.eof:
             listener.over.set_result(False)
-        return listener
-
-    def end_listening(self, listener: Listener) -> None:
-        listener.over.cancel()
-        self.listener = None
+        return listener.over
 
     def update_window(self) -> None:
         """Tell the other end what has been read; that takes as long as any message."""

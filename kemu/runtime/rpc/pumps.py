@@ -41,6 +41,24 @@ def each(
     return _each(call, handle, pause, first)
 
 
+def reading(
+    call: grpc.aio.StreamStreamCall, handle: Callable[[Any], object], first: Callable[[], object]
+) -> Awaitable[object]:
+    """As :func:`each` of a client's call, without a coroutine in memory: where thousands wait. When it is over,
+    :func:`check` it; whoever is cancelled meanwhile cancels the call."""
+    if isinstance(call, End):
+        in_memory: Any = call
+        return in_memory.reading(handle, None, first)  # type: ignore[no-any-return]
+    return _each(call, handle, None, first)
+
+
+def check(call: grpc.aio.StreamStreamCall) -> None:
+    """Raises what :func:`each` would have raised at the end."""
+    if isinstance(call, End):
+        in_memory: Any = call
+        in_memory.check()
+
+
 async def _each(
     call: grpc.aio.StreamStreamCall,
     handle: Callable[[Any], object],

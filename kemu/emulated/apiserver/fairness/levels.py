@@ -162,7 +162,7 @@ class Level:
         queue = self._queues[hand[offset]]
         if self._waiting:
             # Of its hand the one with the least work (``shuffleShardLocked``).
-            queue = min((self._queues[hand[place]] for place in range(offset - len(hand), offset)), key=_COST)
+            queue = min([self._queues[hand[place]] for place in range(offset - len(hand), offset)], key=_COST)
         if self._taken >= self.limit and len(queue.waiting) >= self._queue_limit:
             self._bound(queue)
             raise self._refusal(ticket.counts, "queue-full")

@@ -4,16 +4,14 @@ jobs               the actor ``controller/job``: which Job is synced when
 job_syncs          one sync of a Job: its state, its pods, its end
 tracking           finalizers and uncounted pods, so that every pod is counted exactly once
 gangs              the Workload and the PodGroup of a Job whose pods start together
-completion_indexes Indexed Jobs: which index has succeeded, failed, or needs a pod
+completion_indexes Indexed Jobs: which index has succeeded, failed, or needs a pod; successPolicy
 intervals          sets of indexes as Kubernetes writes them: ``0-2,5``
 failure_policies   podFailurePolicy
-success_policies   successPolicy
 backoffs           how long a Job waits after failures of its pods
 conditions         conditions of Jobs
 ttl                the actor ``controller/ttl-after-finished``
 cron_jobs          the actor ``controller/cronjob``
 cron_times         which runs of a CronJob are due
-schedules          cron expressions
 contexts           what the syncs of the Job controller share: its client and queue
 deletion_orders    which of a Job's active pods goes first when there are too many
 pod_writes         the pods that a sync of a Job creates, deletes and sets free of their finalizer

@@ -191,3 +191,24 @@ def add_environment(spec: core_v1_pb2.PodSpec) -> None:
         if all(one.name != ENVIRONMENT for one in container.env):
             variable = container.env.add(name=ENVIRONMENT)
             variable.valueFrom.fieldRef.fieldPath = f"metadata.labels['{INDEX}']"
+
+
+def success_policy(job: batch_v1_pb2.Job, succeeded: intervals.Intervals) -> str:
+    """Which rule of the successPolicy is met, as the condition's message says; "": none (``matchSuccessPolicy``)."""
+    if not job.spec.HasField("successPolicy") or not succeeded:
+        return ""
+    for index, rule in enumerate(job.spec.successPolicy.rules):
+        if _is_met(rule, succeeded, job.spec.completions):
+            return f"Matched rules at index {index}"
+    return ""
+
+
+def _is_met(rule: batch_v1_pb2.SuccessPolicyRule, succeeded: intervals.Intervals, completions: int) -> bool:
+    if not rule.HasField("succeededIndexes"):
+        return bool(rule.HasField("succeededCount")) and intervals.total(succeeded) >= int(rule.succeededCount)
+    required = intervals.parse(rule.succeededIndexes, completions)
+    if not required:
+        return False
+    found = intervals.overlap(required, succeeded)
+    enough = rule.succeededCount if rule.HasField("succeededCount") else intervals.total(required)
+    return found == intervals.total(required) or found >= int(enough)

@@ -21,7 +21,6 @@ from kemu.emulated.controllers.jobs import (
     failure_policies,
     intervals,
     pod_writes,
-    success_policies,
     tracking,
 )
 from kemu.emulated.objects import meta
@@ -140,7 +139,7 @@ class JobSync:
             self._delayed = completion_indexes.delayed(
                 job, self._to_count(), self._active_pods, self._succeeded_indexes, self._failed_indexes
             )
-        if self._end is None and (message := success_policies.met(job, self._succeeded_indexes)):
+        if self._end is None and (message := completion_indexes.success_policy(job, self._succeeded_indexes)):
             self._end = conditions.new(conditions.SUCCESS_CRITERIA_MET, "SuccessPolicy", message, self._now_ns())
 
     def _failure(self, reason: str, message: str) -> batch_v1_pb2.JobCondition:

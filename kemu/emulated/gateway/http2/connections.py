@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from jh2.config import H2Configuration
@@ -63,6 +64,10 @@ _GATHERED_BYTES = 16 << 10
 """More is written at once."""
 
 
+_NO_LOGGER = SimpleNamespace(debug="".format, trace="".format)
+"""jh2 tells of each frame several times. This takes any arguments, and is not written in Python."""
+
+
 class _H2(H2Connection):  # type: ignore[misc]
     """jh2 looks at every stream for every request: here only now and then, or where there may be too many."""
 
@@ -106,6 +111,7 @@ class Http2Connection(asyncio.Protocol):
             normalize_inbound_headers=False,  # cookies
             validate_outbound_headers=False,
             normalize_outbound_headers=False,
+            logger=_NO_LOGGER,
         )
         self._h2 = _H2(configuration)
         initial = {

@@ -3,11 +3,11 @@ the end, what an object does not have can be replaced, and a copy of that is nul
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Sequence
 from typing import Any
 
+from kemu.emulated.objects import plain
 from kemu.errors import Invalid, KemuError
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
 def apply(data: dict[str, Any], operations: list[Any]) -> dict[str, Any]:
     """The data after all of the operations. Raises :class:`kemu.errors.Invalid` for one that does not fit."""
-    found: Any = copy.deepcopy(data)
+    found: Any = plain.copied(data)
     for one in operations:
         try:
             found = _apply(found, one)
@@ -35,7 +35,7 @@ class DoesNotApply(KemuError):
 
 def apply_told(data: dict[str, Any], operations: Sequence[Any]) -> dict[str, Any]:
     """As :func:`apply`, but the error says which operation does not fit, and why. Raises DoesNotApply."""
-    found: Any = copy.deepcopy(data)
+    found: Any = plain.copied(data)
     for one in operations:
         try:
             found = _apply(found, one)
@@ -100,15 +100,15 @@ def _apply(root: Any, one: dict[str, Any]) -> Any:
         _remove(parent, step)
     elif what == "add":
         parent, step = _find(root, path)
-        _add(parent, step, copy.deepcopy(one.get("value")))
+        _add(parent, step, plain.copied(one.get("value")))
     elif what == "replace":
         if not path:
             if not isinstance(one["value"], dict | list):
                 raise TypeError("replace operation value must be object or array")
-            return copy.deepcopy(one["value"])
+            return plain.copied(one["value"])
         parent, step = _find(root, path)
         _get(parent, step)
-        value = copy.deepcopy(one.get("value"))
+        value = plain.copied(one.get("value"))
         if isinstance(parent, list):
             parent[_index(step, len(parent), len(parent) - 1)] = value
         else:
@@ -121,7 +121,7 @@ def _apply(root: Any, one: dict[str, Any]) -> Any:
         _add(parent, step, value)
     elif what == "copy":
         parent, step = _find(root, one["from"])
-        value = copy.deepcopy(_get(parent, step))
+        value = plain.copied(_get(parent, step))
         parent, step = _find(root, path)
         _add(parent, step, value)
     elif what == "test":

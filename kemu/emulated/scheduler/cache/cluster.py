@@ -484,7 +484,7 @@ class Cluster:
         if known is not None:
             if known.node_name == node_name and not spec_changed and not _counts_differently(known, pod):
                 start_s = pod.status.startTime.seconds if pod.status.HasField("startTime") else None
-                self._renew(known, shared_objects.OBJECTS.hold(pod), start_s)
+                self._renew(known, pod, start_s)
                 return
             self.remove_pod(uid)
         self.add_pod(self.pod(pod), node_name)
@@ -508,14 +508,16 @@ class Cluster:
         held = update.held
         if held is None:
             held = update.held = shared_objects.OBJECTS.hold(update.new)
-        self._renew(known, held, update.start_s)
+        self._renew(known, update.new, update.start_s, held)
 
-    def _renew(self, known: PodInfo, version: shared_objects.Held, start_s: int | None) -> None:
+    def _renew(
+        self, known: PodInfo, pod: core_v1_pb2.Pod, start_s: int | None, held: shared_objects.Held | None = None
+    ) -> None:
         """Another version of a pod, which counts as the one before."""
         info = self.nodes[known.node_name]
         if info.image_sizes:
             self._changed(info)
-        known.rest(version)
+        known.rest(pod, held)
         if start_s != known.start_s:
             # Matters to the choice of victims only.
             known.start_s = start_s

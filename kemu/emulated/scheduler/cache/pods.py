@@ -328,10 +328,10 @@ class PodInfo:
         assert self.held is not None
         return self.held.get()  # type: ignore[return-value]  # what it was made of
 
-    def rest(self, version: shared_objects.Held) -> None:
+    def rest(self, pod: core_v1_pb2.Pod, held: shared_objects.Held | None = None) -> None:
         """It runs, as this version says: few will ask for it, and once that is no news any more its bytes are
-        enough."""
-        self.held = version
+        enough. ``held``: what holds that version, where it is known."""
+        self.held = held or shared_objects.OBJECTS.hold(pod)
         try:  # noqa: SIM105  (contextlib.suppress is three calls, for each change)
             del self.pod
         except AttributeError:

@@ -120,7 +120,7 @@ class Decider:
 
     def filter(self, pod: PodInfo, *, until_enough: bool = False) -> Filtering:
         """PreFilter and Filter on every node. ``until_enough``: a plugin that asks node by node may stop where the
-        search of an attempt will end; nodes behind that stand as if they passed, and nobody looks at them."""
+        search of an attempt will end; nodes behind that stand as if they passed, until they are tried first."""
         cluster = self.cluster
         cycle = Cycle(pod, cluster)
         evaluation = self.evaluations.of(cycle)
@@ -194,7 +194,7 @@ class Decider:
             if asked is not None:
                 limit = len(asked)
                 is_last = place == max(filtering.states)
-                if until_enough and is_last and few is None and plugin.asks_passing and plugin.ends_search(state):
+                if until_enough and is_last and few is None and plugin.asks_passing and plugin.ends_search:
                     wanted, start = self._wanted(filtering.nodes), self.start_row % filtering.nodes
                     limit = wanted + 1
                     first = bisect.bisect_left(asked, start)
@@ -206,6 +206,7 @@ class Decider:
                         continue
                     limit -= 1
                     if not limit:
+                        filtering.unasked = place
                         break
             else:
                 answers = plugin.verdicts(state, cluster)
@@ -323,7 +324,14 @@ class Decider:
         if not name:
             return None
         node = self.cluster.nodes.get(name)
-        return node if node is not None and node.row >= 0 else None
+        if node is None or node.row < 0:
+            return None
+        place = filtering.unasked
+        if place is not None and not filtering.verdicts[node.row]:
+            # It may lie behind those that were enough.
+            verdict = self.line_up.filters[place].verdict(filtering.states[place], node)
+            filtering.verdicts[node.row] = verdicts.combined(place, verdict) if verdict else 0
+        return node
 
     def _blame(self, filtering: Filtering) -> None:
         """Name the plugin that rejected the hinted node among those that narrowed the search, like :meth:`_narrow`."""

@@ -41,6 +41,7 @@ class Filtering:
         "rejection",
         "states",
         "tally",
+        "unasked",
         "verdicts",
     )
 
@@ -66,6 +67,8 @@ class Filtering:
         """The node that a batch hints at."""
         self.refusals: list[Status] = []
         """Statuses that came from extenders; see :meth:`refuse`."""
+        self.unasked: int | None = None
+        """The place of the filter that was asked only until enough nodes had passed; None: all were asked."""
         self._active: Active | None = None
         self._local: list[bool] | None = None
 

@@ -295,10 +295,8 @@ class FilterPlugin(Plugin):
     asks_passing: ClassVar[bool] = False
     """CLUSTER scope: it is asked only about nodes that pass the filters before it."""
 
-    def ends_search(self, state: Any) -> bool:
-        """With ``asks_passing``: whether it is asked no longer than until enough nodes have passed, as no result of
-        another pod is reused for this one."""
-        return False
+    ends_search: ClassVar[bool] = False
+    """With ``asks_passing``: it is asked no longer than until enough nodes have passed."""
 
     def prepare(self, cycle: Cycle) -> Any:
         """PreFilter: the state for filtering, SKIP, Narrowed, or a Status that rejects the pod on all nodes.

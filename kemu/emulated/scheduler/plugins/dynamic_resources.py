@@ -56,6 +56,7 @@ class DynamicResources(
 ):
     may_fail = True
     asks_passing = True
+    ends_search = True
     normalizes = True
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
@@ -121,9 +122,6 @@ class DynamicResources(
         return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
     # Filter, PostFilter ---------------------------------------------------------------------------------------------
-
-    def ends_search(self, state: PodClaims) -> bool:
-        return state.of_user > 0
 
     def verdict(self, state: PodClaims, node: NodeInfo) -> int:
         clock = self.handle.clock

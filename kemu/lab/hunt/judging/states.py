@@ -54,6 +54,8 @@ _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 _ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(\.\d{1,3}){3}(?![\w.])")
 _TOKEN = re.compile(r"(kube-api-access-)[a-z0-9]{5}\b")
 _WORD = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+_OF_UID = re.compile(r"(?!000)(\d{5}|(?=.*[a-f])[0-9a-f]{5,})")
+"""But no counter and no time: ``00012``, ``29384723``."""
 _VERSION = re.compile(
     r"(hash|checksum|digest|resource-?version|revision|generation|timestamp|uid|nonce)$", re.IGNORECASE
 )
@@ -106,12 +108,23 @@ def names_of(objects: Collection[Mapping[str, Any]]) -> dict[str, str]:
         if one.get("kind") == "ReplicaSet" and ending and metadata["name"].endswith(f"-{ending}"):
             found[metadata["name"]] = f"{metadata['name'].removesuffix(ending)}*"
     for one in objects:
-        metadata = one["metadata"]
-        prefix = metadata.get("generateName", "")
-        if prefix and metadata["name"].startswith(prefix):
+        prefix = prefix_of(one)
+        if prefix:
             stem = prefix.removesuffix("-")
-            found[metadata["name"]] = f"{found[stem]}-*" if stem in found else f"{prefix}*"
+            found.setdefault(one["metadata"]["name"], f"{found[stem]}-*" if stem in found else f"{prefix}*")
     return found
+
+
+def prefix_of(one: Mapping[str, Any]) -> str:
+    """A name without its random end, which the API server has chosen, or a controller has made of the owner's UID, as
+    Kueue does: ``job-a-54c52`` of the Job ``a``. Empty: it has none."""
+    metadata = one["metadata"]
+    name, prefix = metadata["name"], metadata.get("generateName", "")
+    if prefix and name.startswith(prefix):
+        return str(prefix)
+    stem, _, end = name.rpartition("-")
+    owners = [str(owner.get("name")) for owner in metadata.get("ownerReferences") or ()]
+    return f"{stem}-" if _OF_UID.fullmatch(end) and stem.endswith(tuple(owners)) else ""
 
 
 def fields_of(one: Mapping[str, Any], names: Mapping[str, str]) -> Fields:

@@ -233,7 +233,7 @@ class World:
         call = multi(None, timeout=timeout_s, metadata=[(str(key), value) for key, value in metadata])
         assert isinstance(call, StreamStreamCall)
         self._opened(number, call, hearer)
-        call.begin_listening(bytes, lambda data: hearer.hear(data), None)
+        call.listen(bytes, lambda data: hearer.hear(data))
 
     def _opened(self, number: int, call: Call, hearer: Hearer) -> None:
         self._calls[number] = call

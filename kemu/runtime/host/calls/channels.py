@@ -159,6 +159,9 @@ class ActorChannel:
 
     __slots__ = ("dialler", "metadata", "peer")
 
+    takes_standins = True
+    """As :class:`clients.MemoryChannel`, of which it is one where the peer lives in the same process."""
+
     def __init__(self, dialler: Dialler, peer: str) -> None:
         self.dialler = dialler
         self.peer = peer
@@ -201,7 +204,7 @@ class PeerMethod:
 
     def __call__(
         self,
-        request: Message | bytes | None = None,
+        request: Message | bytes | ends.Standin | None = None,
         *,
         timeout: float | None = None,
         metadata: Sequence[tuple[str, str | bytes]] | None = None,
@@ -228,6 +231,8 @@ class PeerMethod:
         if route is None:
             return self._plain(request, metadata=metadata, **others)
         metadata = channel.metadata if metadata is None else (*channel.metadata, *metadata)
+        if isinstance(request, ends.Standin):
+            request = request.message()
         call = self._plain(request, metadata=metadata, **others)
         if self._is_stream:
             dialler.opened(call, channel.peer)
