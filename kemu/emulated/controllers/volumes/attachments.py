@@ -162,7 +162,7 @@ class AttachDetachController(controllers.Controller):
         for place, pods in wanted.items():
             if place not in there or place in self._uncertain:
                 await self._attach_if_free(place, pods, there, wanted)
-        self._reported = {place: None for place in self._reported if place in wanted and place not in there}
+        self._reported = {place: None for place in self._reported if place in wanted}
         self._asked_ns = {place: at_ns for place, at_ns in self._asked_ns.items() if place in there}
 
     def _wanted(self) -> dict[Place, list[Any]]:
