@@ -121,9 +121,6 @@ def test_the_pods_of_an_indexed_job_are_a_gang(tmp_path: Path) -> None:
         {job("six", {"completions": 6, "parallelism": 6, **indexed}, run_s=600)}
         {job("one", {"completions": 1, "parallelism": 1, **indexed}, run_s=5)}
         {job("more", {"completions": 4, "parallelism": 2, **indexed}, run_s=5)}
-        events:
-          - {{at: 20s, patch: {{kind: Job, name: three, merge: {{spec: {{parallelism: 2, completions: 2}}}}}}}}
-          - {{at: 20s, patch: {{kind: Job, name: more, merge: {{spec: {{parallelism: 1}}}}}}}}
     """)  # fmt: skip
     made = groups(found)
     assert sorted(group.spec.schedulingPolicy.gang.minCount for group in made.values()) == [3, 6]
@@ -137,8 +134,24 @@ def test_the_pods_of_an_indexed_job_are_a_gang(tmp_path: Path) -> None:
     assert len(nodes["three"]) == 3
     assert all(nodes["three"])
     assert nodes["six"] == [""] * 6
-    # JobValidation: only the parallelism of a gang stays.
-    assert [last(found, name).spec.parallelism for name in ("three", "more")] == [3, 1]
+
+
+@pytest.mark.parametrize(("disabled", "parallelism"), [("", [3, 1]), ("JobValidation", [2, 1])])
+def test_only_the_parallelism_of_a_gang_stays(tmp_path: Path, disabled: str, parallelism: list[int]) -> None:
+    found = play(tmp_path, f"""
+        duration: 6s
+        {NODE}
+        {GANGS}
+        apiServers: {{disableAdmissionPlugins: [{disabled}]}}
+        controllers: {{job: {{featureGates: {{WorkloadWithJob: true}}}}}}
+        manifests:
+        {job("three", {"completionMode": "Indexed", "completions": 3, "parallelism": 3}, run_s=600)}
+        {job("more", {"completionMode": "Indexed", "completions": 4, "parallelism": 2}, run_s=600)}
+        events:
+          - {{at: 3s, patch: {{kind: Job, name: three, merge: {{spec: {{parallelism: 2, completions: 2}}}}}}}}
+          - {{at: 3s, patch: {{kind: Job, name: more, merge: {{spec: {{parallelism: 1}}}}}}}}
+    """)  # fmt: skip
+    assert [last(found, name).spec.parallelism for name in ("three", "more")] == parallelism
 
 
 @pytest.mark.parametrize(
