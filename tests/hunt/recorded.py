@@ -66,9 +66,9 @@ class Recording:
         self._versions[key] = 0
         self._writes(at_s, by, "delete", key)
 
-    def wrote_nothing(self, at_s: float, one: Mapping[str, Any], by: str = OPERATOR) -> None:
+    def wrote_nothing(self, at_s: float, one: Mapping[str, Any], by: str = OPERATOR, verb: str = "update") -> None:
         """A write that was accepted, and changed nothing."""
-        self._writes(at_s, by, "update", self.key(one))
+        self._writes(at_s, by, verb, self.key(one))
 
     def told(self, at_s: float, one: Mapping[str, Any], revision: int = 0, to: str = OPERATOR) -> None:
         self.course.notices.append(Notice(_ns(at_s), to, self.key(one), revision or self.course.revision, "MODIFIED"))

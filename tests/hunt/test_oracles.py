@@ -158,6 +158,19 @@ def finalized(waits: bool) -> Recording:
     return found
 
 
+def test_who_deletes_what_goes_already_does_no_more_harm() -> None:
+    """A client that got no response to a deletion sends it again."""
+    twice = Recording()
+    twice.put(1, pod("a-0"), OPERATOR)
+    twice.wrote_nothing(2, pod("a-0"), verb="delete")  # it goes within its grace period
+    twice.remove(3, pod("a-0"), OPERATOR)
+    twice.put(4, pod("a-0"), OPERATOR)
+    assert symptoms(needless(True), twice) == []
+    twice.remove(5, pod("a-0"), OPERATOR)
+    twice.put(6, pod("a-0"), OPERATOR)
+    assert [one.what for one in symptoms(needless(True), twice) if one.is_bug] == ["needless"]
+
+
 def test_a_finalizer_that_does_not_wait() -> None:
     found = symptoms(finalized(True), finalized(False))
     assert [one.what for one in found] == ["finalizer", "surplus"]

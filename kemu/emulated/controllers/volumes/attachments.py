@@ -60,6 +60,8 @@ class AttachDetachController(controllers.Controller):
         """Since when a volume is to be detached."""
         self._gone: dict[str, core_v1_pb2.Node] = {}
         """Nodes that are gone with volumes in use: nothing says that these are unmounted."""
+        self._managed: set[str] = set()
+        """Nodes whose pods count: those that are there, or were still to have volumes when they went."""
         self._assumed: set[Place] = set()
         """What is taken to be mounted until its node says which volumes are."""
         self._uncertain: set[Place] = set()
@@ -99,9 +101,13 @@ class AttachDetachController(controllers.Controller):
         """``processVolumesInUse``."""
         name = node.metadata.name
         if is_there:
+            self._managed.add(name)
             self._gone.pop(name, None)
-        elif node.status.volumesInUse:
-            self._gone[name] = node
+        else:
+            if all(place.node != name for place in self._wanted()):
+                self._managed.discard(name)
+            if node.status.volumesInUse:
+                self._gone[name] = node
         if self._assumed:
             self._assumed = {place for place in self._assumed if place.node != name}
 
@@ -156,14 +162,14 @@ class AttachDetachController(controllers.Controller):
         for place, pods in wanted.items():
             if place not in there or place in self._uncertain:
                 await self._attach_if_free(place, pods, there, wanted)
-        self._reported = {place: None for place in self._reported if place in wanted and place not in there}
+        self._reported = {place: None for place in self._reported if place in wanted}
         self._asked_ns = {place: at_ns for place, at_ns in self._asked_ns.items() if place in there}
 
     def _wanted(self) -> dict[Place, list[Any]]:
         """The pods that want a volume on their node (the desired state of the world)."""
         wanted: dict[Place, list[Any]] = {}
         for pod in self._claiming.values():
-            if pod_phases.is_terminal(pod):
+            if pod_phases.is_terminal(pod) or pod.spec.nodeName not in self._managed:
                 continue
             for name in claims.claim_names(pod):
                 claim = self._claims.store.get(f"{pod.metadata.namespace}/{name}")

@@ -220,16 +220,19 @@ def _aliens(course: Course, begun_ns: int) -> Iterator[Harm]:
 
 
 def _needless(course: Course, begun_ns: int) -> Iterator[Harm]:
-    """What a controller deleted, and what had to be made anew: it was wanted. What was too much does not come again."""
+    """What a controller deleted, and what had to be made anew: it was wanted. What was too much does not come again.
+    To delete it once more while it goes, as after a lost response, does not count."""
+    told = set[tuple[str, int]]()
     deletes = [one for one in course.writes if one.verb == "delete" and one.status < 300 and one.time_ns >= begun_ns]
     for write in deletes:
         if resources.plural_of(write.key) in _KEPT_ANYWAY:
             continue
-        for change in course.changes:
-            if change.key == write.key and change.is_new and change.revision > write.revision:
-                text = f"{write.controller} deletes {course.named(write.key)}, which is wanted and has to be made anew"
-                yield Harm(NEEDLESS, write.key, write.time_ns, text)
-                break
+        later = (one for one in course.changes if one.key == write.key and one.is_new and one.revision > write.revision)
+        anew = next(later, None)
+        if anew is not None and (write.key, anew.revision) not in told:
+            told.add((write.key, anew.revision))
+            text = f"{write.controller} deletes {course.named(write.key)}, which is wanted and has to be made anew"
+            yield Harm(NEEDLESS, write.key, write.time_ns, text)
 
 
 def _orphans(course: Course, end_ns: int) -> Iterator[Harm]:

@@ -25,6 +25,7 @@ class Faults:
         self._ends: dict[str, End] = {}
         self._begin: dict[str, Begin] = {
             **network_faults.beginnings(network, stream_of),
+            **{kind.name: functools.partial(self._by_actors, kind) for kind in KINDS.values() if kind.carried_out_by},
         }
         """By the name of the kind."""
 
@@ -36,12 +37,12 @@ class Faults:
         """Raises ValueError for an id that is in force, and for a kind that is not carried out."""
         if fault in self._ends:
             raise ValueError(f"a fault {fault!r} is in force already")
-        if carriers(what, parameters):
-            end = self._by_actors(KINDS[what], fault, parameters)
-        elif what in self._begin:
-            end = self._begin[what](fault, parameters)
-        else:
+        if what not in self._begin:
             raise ValueError(f"the simulation cannot do {what}")
+        if carriers(what, parameters) and not KINDS[what].carried_out_by:
+            end = self._by_actors(KINDS[what], fault, parameters)
+        else:
+            end = self._begin[what](fault, parameters)
         if end is not None:
             self._ends[fault] = end
 
