@@ -19,19 +19,19 @@ STORE = "chaos/store-crash timing=realistic"
 
 @mutant("runtime", "messages-of-a-stream-overtake-each-other", RACE)
 def _(patch: pytest.MonkeyPatch) -> None:
-    carry = wires.SimWire.carry
+    carry = wires.SimWire._carry
 
     def unordered(self: Any, end: Any, deliver: Any, payload: Any) -> None:
         if not end.is_client and end.method.endswith("/Watch"):
             end.last_ns = 0
         carry(self, end, deliver, payload)
 
-    patch.setattr(wires.SimWire, "carry", unordered)
+    patch.setattr(wires.SimWire, "_carry", unordered)
 
 
 @mutant("runtime", "a-message-of-a-stream-is-lost", RACE)
 def _(patch: pytest.MonkeyPatch) -> None:
-    carry = wires.SimWire.carry
+    carry = wires.SimWire._carry
     count = itertools.count()
 
     def lossy(self: Any, end: Any, deliver: Any, payload: Any) -> None:
@@ -39,12 +39,12 @@ def _(patch: pytest.MonkeyPatch) -> None:
         if not (is_watch and next(count) % 50 == 49):
             carry(self, end, deliver, payload)
 
-    patch.setattr(wires.SimWire, "carry", lossy)
+    patch.setattr(wires.SimWire, "_carry", lossy)
 
 
 @mutant("runtime", "a-message-of-a-stream-comes-twice", RACE)
 def _(patch: pytest.MonkeyPatch) -> None:
-    carry = wires.SimWire.carry
+    carry = wires.SimWire._carry
     count = itertools.count()
 
     def twice(self: Any, end: Any, deliver: Any, payload: Any) -> None:
@@ -57,7 +57,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
         ):
             carry(self, end, deliver, payload)
 
-    patch.setattr(wires.SimWire, "carry", twice)
+    patch.setattr(wires.SimWire, "_carry", twice)
 
 
 @mutant("runtime", "fsync-does-nothing", STORE)

@@ -55,7 +55,7 @@ def refusing(refused: Callable[[str, Mapping[str, Any]], bool], seen: list[str])
             if "nominatedNodeName" in status:
                 seen.append(f"{name}={status['nominatedNodeName'] or ''}")
                 if refused(name, status):
-                    raise errors.InternalError("not now")
+                    raise errors.Forbidden("not you")  # an error that is not worth another try
             await write(resource, name, namespace, data, *more)
 
         setattr(world, "patch", patch)  # noqa: B010

@@ -56,6 +56,8 @@ def fault(canvas: Canvas, dice: Dice, kind: kinds.Kind, controllers: list[str]) 
         if parameter.name in victims:
             continue
         victims[parameter.name] = _value(canvas, dice, kind, parameter, controllers)
+    if kind.name == "delay" and "resource" in victims:
+        victims["from"] = "apiserver/*"
     if "between" in victims or "from" in victims:
         victims["all"] = True
     elif any(isinstance(value, str) and "*" in value for value in victims.values()):
@@ -115,6 +117,8 @@ def _value(canvas: Canvas, dice: Dice, kind: kinds.Kind, parameter: kinds.Parame
         return dice.pick((0.05, 0.3, 1))
     if form is Form.SWITCH:
         return True
+    if form is Form.TEXTS:
+        return dice.pick(("pods", "nodes", "*s"))
     if form is Form.BYTES:
         return dice.pick(("2k", "100k"))
     if form is Form.NUMBER:
