@@ -8,7 +8,7 @@ from typing import Any
 from kemu.emulated.client import elections, limits
 from kemu.emulated.settings.declared import Section, setting
 from kemu.emulated.settings.distributed import TIME
-from kemu.emulated.settings.shapes import Whole
+from kemu.emulated.settings.shapes import Switch, Whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,3 +45,17 @@ class Controller:
         """``controller/<name>``, or of several replicas ``controller/<name>/<n>``."""
         several = [f"controller/{name}/{n}" for n in range(self.replicas)]
         return several if self.replicas > 1 else [f"controller/{name}"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobGates:
+    workload_with_job: bool = setting(
+        Switch(), "Whether the pods of an indexed Job are a gang, with a PodGroup.", False, key="WorkloadWithJob"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jobs:
+    """Of the controller of Jobs."""
+
+    feature_gates: JobGates = setting(Section(JobGates), "Feature gates of this controller.", {})

@@ -7,7 +7,6 @@ pods at a time, more than one, gets a Workload before its first pod, and of that
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from kemu import errors
@@ -15,8 +14,6 @@ from kemu.emulated.client import informers, recorders
 from kemu.emulated.controllers.jobs import completion_indexes, conditions, contexts
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.templates import hashes
-from kemu.emulated.settings.declared import Section, setting
-from kemu.emulated.settings.shapes import Switch
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2, scheduling_v1alpha2_pb2
 
 _VERSION = "scheduling.k8s.io/v1alpha2"
@@ -25,18 +22,6 @@ _STEPS, _STEP_S, _JITTER = 5, 0.01, 0.1
 """How a creation is tried again that met an object of its name (``retry.DefaultRetry``)."""
 
 T = TypeVar("T", scheduling_v1alpha2_pb2.Workload, scheduling_v1alpha2_pb2.PodGroup)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FeatureGates:
-    workload_with_job: bool = setting(
-        Switch(), "Whether the pods of an indexed Job are a gang, with a PodGroup.", False, key="WorkloadWithJob"
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    feature_gates: FeatureGates = setting(Section(FeatureGates), "Feature gates of this controller.", {})
 
 
 class Gangs:

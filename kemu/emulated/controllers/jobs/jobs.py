@@ -13,7 +13,7 @@ from typing import Any
 
 from kemu import errors
 from kemu.emulated.client import informers, workqueues
-from kemu.emulated.controllers import controllers, label_indexes
+from kemu.emulated.controllers import controllers, label_indexes, settings
 from kemu.emulated.controllers.jobs import (
     completion_indexes,
     conditions,
@@ -58,7 +58,7 @@ class JobController(controllers.Controller):
             self.client, "pods", handler=informers.Callbacks(self._pod_added, self._pod_updated, self._pod_deleted)
         )
         self.context.read.update({"jobs": self._jobs, "pods": self._pods})
-        gates = restored(gangs.Settings, config.get("settings", {})).feature_gates
+        gates = restored(settings.Jobs, config.get("settings", {})).feature_gates
         self._gangs = gangs.Gangs(self.context) if gates.workload_with_job else None
         self._owned: dict[str, dict[str, Any]] = {}
         """By UID of the controlling Job: its pods by UID."""

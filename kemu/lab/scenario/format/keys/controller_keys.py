@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from kemu.emulated.autoscaler.settings import AUTOSCALER, HORIZONTAL, Horizontal
 from kemu.emulated.client import limits
 from kemu.emulated.controllers import node_health, pod_gc
-from kemu.emulated.controllers.jobs import gangs
 from kemu.emulated.controllers.services import load_balancers, members, mirroring, slices
-from kemu.emulated.controllers.settings import Controller, NoSettings
+from kemu.emulated.controllers.settings import Controller, Jobs, NoSettings
 from kemu.emulated.controllers.workloads.stateful import stateful_sets
 from kemu.emulated.descheduler import policies
 from kemu.emulated.queues import settings as queue_settings
@@ -96,7 +95,7 @@ KINDS: dict[str, Kind] = {
     JOB: Kind(
         "kemu.emulated.controllers.jobs.jobs:JobController",
         "Runs the pods of Jobs until they have completed.",
-        gangs.Settings,
+        Jobs,
     ),
     CRON_JOB: Kind("kemu.emulated.controllers.jobs.cron_jobs:CronJobController", "Creates Jobs when they are due."),
     TTL_AFTER_FINISHED: Kind(
