@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.emulated.controllers.devices.resource_claims import ResourceClaimController
+from kemu.emulated.controllers.devices.resource_claims import ResourceClaimController, User
 from kemu.emulated.objects import meta, resources, times
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.devices import claims
@@ -62,13 +62,13 @@ class Bounded(ResourceClaimController):
 
     applied = 0
 
-    async def state(self, pod: core_v1_pb2.Pod, made: Mapping[str, str]) -> None:
-        key = meta.namespaced_name(pod)
+    async def state(self, user: User, made: Mapping[str, str]) -> None:
+        key = meta.namespaced_name(user)  # of a pod: no case has groups
         known = {one.name: one.resourceClaimName for one in self._pods.store[key].status.resourceClaimStatuses}
         self.applied += known != made
         if self.applied > MOST_APPLIED and known != made:
             raise errors.InternalError("Internal error occurred: the controller applies without an end")
-        await super().state(pod, made)
+        await super().state(user, made)
 
 
 class _Play:
