@@ -86,9 +86,9 @@ class Hunts:
         self._known: dict[str, tuple[Hunt, Reference, tuple[projects.Step, ...]]] = {}
 
     def of(self, bug: str, steps: list[dict[str, Any]]) -> tuple[Hunt, Reference, tuple[projects.Step, ...]]:
-        name = f"{bug or 'careful'}-{len(steps)}"
+        name = f"{bug or 'careful'}: {json.dumps(steps)}"
         if name not in self._known:
-            folder = self._folder / name
+            folder = self._folder / str(len(self._known))
             folder.mkdir()
             project = projects.load(hunt_file(folder, bug, steps))
             hunt = Hunt(project, folder / "out")

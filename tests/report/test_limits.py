@@ -23,4 +23,5 @@ def test_every_field_and_every_reason_to_refuse_is_told() -> None:
     for key, sort in sorts.items():
         name = key.rpartition(".")[2] if key in tables.SORTS else key
         assert isinstance(sort, Parts) or f"`{name}`" in made, key
-        assert not isinstance(sort, Refused) or sort.why in made, key
+        if isinstance(sort, Refused):
+            assert (f"the feature gate `{sort.gate}`" if sort.gate else sort.why) in made, key
