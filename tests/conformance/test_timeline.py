@@ -56,8 +56,8 @@ CASES = [case for family in FAMILIES for case in case_files.read(DATA / f"{famil
 
 @pytest.mark.parametrize(("call_ms", "step_ms"), [(1, 1), (2, 1), (5, 1), (3, 0)])
 def test_small_latencies_decide_nothing(call_ms: int, step_ms: int) -> None:
-    """As the record says of itself; but for one case, where the steps of 33 slow attempts in a row add up, and for kinds
-    that lag: what they overtake is decided by milliseconds."""
+    """As the record says of itself; but for one case, where the steps of 33 slow attempts in a row add up, and for
+    kinds that lag: what they overtake is decided by milliseconds."""
     latencies = small_clusters.Latencies(call_ms / 1000, step_ms / 1000)
     wrong = [
         case.id
