@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeVar
 
 from kemu import errors
 from kemu.emulated.client import streams
@@ -50,22 +50,33 @@ class Paced(Protocol):
     def random(self) -> Random: ...
 
 
-async def status_patch(by: Paced, request: Callable[[], Awaitable[T]]) -> T:
-    """Make a request as kube-scheduler makes its patches of status (``util.PatchPodStatus``, ``PatchPodGroupStatus``):
-    up to four times, if the reason may pass. It raises what the last one raised.
+class Patches(Protocol):
+    """What of a client is needed for patches."""
+
+    async def patch(
+        self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str, kind: str, /
+    ) -> object: ...
+
+
+async def status_patch(
+    by: Paced, api: Patches, resource: str, name: str, namespace: str, patch: Mapping[str, Any]
+) -> None:
+    """Patch a status, strategically, as kube-scheduler does (``util.PatchPodStatus``, ``PatchPodGroupStatus``): up to
+    four times, if the reason may pass. It raises what the last request raised.
 
     A connection that broke does not count as such, as the request may have been carried out; a refused one does.
     """
     wait_s = FIRST_WAIT_S
     for _ in range(TRIES - 1):
         try:
-            return await request()
+            await api.patch(resource, name, namespace, patch, "status", "strategic")
+            return
         except errors.ApiError as error:
             if not _may_pass(error):
                 raise
         await by.clock.pause(wait_s * (1 + JITTER * by.random.random()))
         wait_s *= FACTOR
-    return await request()
+    await api.patch(resource, name, namespace, patch, "status", "strategic")
 
 
 def _may_pass(error: errors.ApiError) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from kemu.emulated.client import retries
@@ -107,8 +106,7 @@ class Reporter:
         metadata = pod.metadata
         started_ns = self._env.clock.now_ns()
         try:
-            request = partial(self._api.patch, "pods", metadata.name, metadata.namespace, patch, "status", "strategic")
-            await retries.status_patch(self._env, request)
+            await retries.status_patch(self._env, self._api, "pods", metadata.name, metadata.namespace, patch)
         except ApiError as error:
             # The next attempt writes again; until then the nomination exists in memory only.
             key = f"{metadata.namespace}/{metadata.name}"

@@ -7,7 +7,6 @@ the assume cache until the watch shows it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
-from functools import partial
 from typing import Any, Literal, Protocol
 
 from kemu.emulated.client import retries
@@ -196,8 +195,7 @@ class Binder:
         status = {"requestMappings": mappings, "resourceClaimName": claim.metadata.name}
         patch = {"status": {"extendedResourceClaimStatus": status}}
         try:
-            request = partial(self._api.patch, "pods", pod.name, pod.namespace, patch, "status", "strategic")
-            await retries.status_patch(self, request)
+            await retries.status_patch(self, self._api, "pods", pod.name, pod.namespace, patch)
         except ApiError as error:
             text = f"update pod {pod.namespace}/{pod.name} ExtendedResourceClaimStatus"
             raise BindingError(f"{text}: {error.message}") from None

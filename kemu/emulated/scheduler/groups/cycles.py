@@ -7,7 +7,6 @@ of them return to the queue. What became of it is written to the condition PodGr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from kemu.emulated.client import retries
@@ -194,8 +193,7 @@ class GroupCycles:
             condition["observedGeneration"] = generation
         patch = {"status": {"conditions": [condition]}}
         try:
-            request = partial(self._api.patch, "podgroups", key[1], key[0], patch, "status", "strategic")
-            await retries.status_patch(self._env, request)
+            await retries.status_patch(self._env, self._api, "podgroups", key[1], key[0], patch)
         except ApiError:
             # The next attempt writes again.
             return

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from functools import partial
 from typing import Any, Protocol
 
 from kemu.emulated.client import retries
@@ -154,10 +153,7 @@ class Evictor:
             try:
                 patch = self._disruption_patch(seen, preemptor)
                 if patch is not None:
-                    request = partial(
-                        self._api.patch, "pods", victim.name, victim.namespace, patch, "status", "strategic"
-                    )
-                    await retries.status_patch(self._env, request)
+                    await retries.status_patch(self._env, self._api, "pods", victim.name, victim.namespace, patch)
                 # As in Kubernetes without the UID: a late request deletes whatever pod has the name now.
                 await self._api.delete("pods", victim.name, victim.namespace)
             except NotFound:
