@@ -28,6 +28,8 @@ EVICTION_RETRY_S = 10.0
 HEADROOM_S = 30.0
 """After the grace period, before pods that are still there count as stuck (``DefaultPodEvictionHeadroom``)."""
 LOOKS_S = 5.0
+CONFLICT_RETRY_S, CONFLICTS_NS = 0.75, 5 * SECOND_NS
+"""How long it waits after a conflict about a node, and until when (``conflictRetryInterval``, ``maxRetryDeadline``)."""
 
 Record = Callable[[Any, str, str, str], None]
 """An event about an object: type, reason and message."""
@@ -188,15 +190,18 @@ class Actuator:
 
     async def _change(self, node: core_v1_pb2.Node, change: Callable[[core_v1_pb2.Node], bool]) -> None:
         """Change a node that may be out of date: where it is, or nothing is to be changed, the newest one is asked
-        for."""
-        name, latest = node.metadata.name, False
+        for. Raises ApiError."""
+        clock, name, latest = self._env.clock, node.metadata.name, False
+        until_ns = clock.now_ns() + CONFLICTS_NS
         while True:
             fresh = meta.copied(node)
             if change(fresh):
                 try:
                     await retries.patiently(self._env, functools.partial(self._client.update, fresh))
                 except errors.Conflict:
-                    pass
+                    if clock.now_ns() >= until_ns:
+                        raise
+                    await clock.sleep(CONFLICT_RETRY_S)
                 else:
                     return
             elif latest:

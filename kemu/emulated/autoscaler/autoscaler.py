@@ -44,6 +44,8 @@ STATUS = "cluster-autoscaler-status"
 """The ConfigMap that events about the autoscaler itself regard."""
 NEW_POD_S, NEW_GPU_POD_S = 2, 30
 """If all pods are younger, more may follow: wait for an iteration (``unschedulablePodTimeBuffer``)."""
+SOFT_TAINTS_NS = 3 * SECOND_NS
+"""So long it marks candidates in one iteration (``max-bulk-soft-taint-time``)."""
 START_NS = 600 * SECOND_NS
 """So long after its start, nodes need not be ready (``NodesNotReadyAfterStartTimeout``)."""
 NEVER_NS = -3600 * SECOND_NS
@@ -489,19 +491,21 @@ class ClusterAutoscaler:
     async def _soft_taints(self, nodes: Sequence[core_v1_pb2.Node]) -> None:
         """Mark unneeded nodes, so that schedulers prefer others (``UpdateSoftDeletionTaints``)."""
         left = self._settings.scale_down.max_bulk_soft_taints
+        until_ns = self._env.clock.now_ns() + SOFT_TAINTS_NS
         mine = [node for node in nodes if self._group(node) and not taints.has(node, taints.TO_BE_DELETED)]
         for wanted in (False, True):
             for node in mine:
                 name = node.metadata.name
-                if left <= 0 or (name in self._planner.unneeded) != wanted:
+                if left <= 0 or self._env.clock.now_ns() >= until_ns or (name in self._planner.unneeded) != wanted:
                     continue
                 if taints.has(node, taints.DELETION_CANDIDATE) == wanted:
                     continue
                 left -= 1
-                if wanted:
-                    await self._actuator.mark(node, taints.DELETION_CANDIDATE, "PreferNoSchedule")
-                else:
-                    await self._actuator.unmark(node, taints.DELETION_CANDIDATE)
+                with contextlib.suppress(errors.ApiError):
+                    if wanted:
+                        await self._actuator.mark(node, taints.DELETION_CANDIDATE, "PreferNoSchedule")
+                    else:
+                        await self._actuator.unmark(node, taints.DELETION_CANDIDATE)
 
     def _group(self, node: core_v1_pb2.Node) -> NodeGroup | None:
         return self._provider.group_of(node.metadata.name)

@@ -9,6 +9,8 @@ Json = dict[str, Any]
 
 FAMILIES = ("scale-up", "scale-down", "scaling")
 ZONES = ("a", "b")
+POOL = "kops.k8s.io/instancegroup"
+"""Groups that differ only in this label are alike."""
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
@@ -86,7 +88,7 @@ def _scaling(draw: random.Random) -> Json:
     after = [0] + [draw.choice([1, 10, 10, 10, 11, 20, 60, 121, 300, 301, 700, 901]) for _ in range(looks)]
     made = _case(draw, settings, groups, nodes, pods, after)
     for node in nodes:
-        if draw.random() < 0.1:
+        if draw.random() < 0.15:
             node["ready"] = [{"from": draw.randrange(len(after)), "is": False}]
     return made
 
@@ -131,6 +133,7 @@ def _up_settings(draw: random.Random, groups: list[Json]) -> Json:
             "most-pods",
             "least-nodes",
             "price",
+            "price",
             "priority",
             "most-pods,least-waste",
             "least-nodes,price",
@@ -144,7 +147,7 @@ def _up_settings(draw: random.Random, groups: list[Json]) -> Json:
             str(draw.choice([1, 10, 50])): [f"^{draw.choice(names)}$"],
             "5": draw.choice([[".*"], ["^a", "b$"], ["nothing"]]),
         }
-    if draw.random() < 0.2:
+    if draw.random() < 0.3:
         settings["balanceSimilarNodeGroups"] = True
     if draw.random() < 0.15:
         settings["maxNodesTotal"] = draw.choice([2, 3, 5, 8])
@@ -193,10 +196,10 @@ def _down_settings(draw: random.Random) -> Json:
 
 def _group(draw: random.Random, name: str) -> Json:
     cpu, memory = draw.choice(
-        [("2", "4Gi"), ("2", "4Gi"), ("4", "8Gi"), ("4", "16Gi"), ("8", "16Gi"), ("1930m", "7Gi")]
+        [("2", "4Gi"), ("2", "4Gi"), ("4", "8Gi"), ("4", "16Gi"), ("4", "16200Mi"), ("1930m", "7Gi")]
     )
     amounts = {"cpu": cpu, "memory": memory, "pods": draw.choice(["110", "110", "5"])}
-    labels = {"pool": name, "disk": draw.choice(["ssd", "hdd"]), "topology.kubernetes.io/zone": draw.choice(ZONES)}
+    labels = {POOL: name, "disk": draw.choice(["ssd", "ssd", "hdd"]), "topology.kubernetes.io/zone": draw.choice(ZONES)}
     least = draw.choice([0, 0, 0, 1, 2])
     node: Json = {"metadata": {"labels": labels}, "status": {"allocatable": amounts, "capacity": dict(amounts)}}
     if draw.random() < 0.2:
@@ -235,10 +238,11 @@ def _node(draw: random.Random, like: Json, name: str, group: str) -> Json:
         node["spec"] = {"taints": [dict(taint) for taint in template["spec"]["taints"]]}
     if draw.random() < 0.04:
         node.setdefault("spec", {})["unschedulable"] = True
-    if draw.random() < 0.04:
-        node.setdefault("spec", {}).setdefault("taints", []).append(
-            {"key": draw.choice(["startup-taint.cluster-autoscaler.kubernetes.io/x", "other"]), "effect": "NoSchedule"}
+    if draw.random() < 0.08:
+        key = draw.choice(
+            ["startup-taint.cluster-autoscaler.kubernetes.io/x", "node.kubernetes.io/memory-pressure", "other"]
         )
+        node.setdefault("spec", {}).setdefault("taints", []).append({"key": key, "effect": "NoSchedule"})
     return {"group": group, "node": node, "ageS": draw.choice([30, 61, 100, 1000, 10000])}
 
 
@@ -327,7 +331,7 @@ def _constrain(draw: random.Random, spec: Json, metadata: Json, chance: float) -
     app = {"matchLabels": {"app": metadata["labels"].get("app", "none")}}
     if draw.random() < chance:
         spec["nodeSelector"] = draw.choice(
-            [{"disk": "ssd"}, {"disk": "hdd"}, {"topology.kubernetes.io/zone": "a"}, {"pool": "a"}, {"disk": "tape"}]
+            [{"disk": "ssd"}, {"disk": "hdd"}, {"topology.kubernetes.io/zone": "a"}, {POOL: "a"}, {"disk": "tape"}]
         )
     if draw.random() < chance / 2:
         term = {
@@ -352,7 +356,7 @@ def _constrain(draw: random.Random, spec: Json, metadata: Json, chance: float) -
 def _pending(draw: random.Random, groups: list[Json]) -> list[Json]:
     found = []
     left = 12  # Go sorts no more of them stably.
-    for kind in range(draw.choice([1, 1, 2, 3])):
+    for kind in range(draw.choice([1, 2, 3, 3])):
         owner = draw.choice(
             [("ReplicaSet", "rs-3"), ("ReplicaSet", "rs-4"), ("Job", "job"), None, ("DaemonSet", "ds-0")]
         )
@@ -416,9 +420,9 @@ def _daemon_sets(draw: random.Random, pods: list[Json]) -> list[Json]:
 def _budgets(draw: random.Random) -> list[Json]:
     return [
         {
-            "metadata": {"name": f"budget-{app}", "namespace": draw.choice(["default", "default", "kube-system"])},
+            "metadata": {"name": f"budget-{app}", "namespace": draw.choice(["default"] * 5 + ["kube-system"])},
             "spec": {"selector": {"matchLabels": {"app": app}}},
-            "status": {"disruptionsAllowed": draw.choice([0, 1, 1, 2])},
+            "status": {"disruptionsAllowed": draw.choice([0, 0, 1, 2])},
         }
-        for app in draw.sample(["rs-1", "rs-2", "rs-3", "job", "ds-0"], draw.choice([0, 0, 1, 2]))
+        for app in draw.sample(["rs-1", "rs-2", "rs-3", "job", "ds-0"], draw.choice([0, 1, 1, 2]))
     ]

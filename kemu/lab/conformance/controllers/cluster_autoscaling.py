@@ -315,17 +315,13 @@ class _World:
             told = response.groups.add(name=group.name, target_size=group.target)
             for machine in self._machines:
                 if machine.group is group:
-                    instance = told.instances.add(node=machine.node, state=self._state(machine))
+                    there = cloud_pb2.Instance.RUNNING if machine.node in self._nodes else cloud_pb2.Instance.CREATING
+                    state = there if machine.gone_ns is None else cloud_pb2.Instance.DELETING
+                    instance = told.instances.add(node=machine.node, state=state)
                     if machine.failed:
                         instance.error_class, instance.error_code = "OutOfResource", "STOCKOUT"
                         instance.error_message = "none left"
         return response
-
-    def _state(self, machine: _Machine) -> cloud_pb2.Instance.State.ValueType:
-        if machine.gone_ns is not None:
-            return cloud_pb2.Instance.DELETING
-        there = machine.node in self._nodes
-        return cloud_pb2.Instance.RUNNING if there else cloud_pb2.Instance.CREATING
 
     async def Increase(self, request: cloud_pb2.ResizeRequest) -> cloud_pb2.ResizeResponse:
         group = self._groups[request.group]

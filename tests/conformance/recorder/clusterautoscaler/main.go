@@ -56,10 +56,13 @@ import (
 )
 
 // draws is how often a case is played: much is decided by the order of Go's maps.
-const draws = 8
+const draws = 12
 
 // beforeLook is how long before the first look the autoscaler starts: what it does every two minutes falls between looks.
 const beforeLook = 250 * time.Millisecond
+
+// poolLabel names the group of a node; groups that differ only in it are alike.
+const poolLabel = "kops.k8s.io/instancegroup"
 
 // settles is how long after the last look the case ends: what has begun comes to its end.
 const settles = 40 * time.Second
@@ -755,10 +758,10 @@ func (w *world) HasInstance(node *v1.Node) (bool, error) {
 
 func (w *world) Pricing() (cloudprovider.PricingModel, caerrors.AutoscalerError) { return w, nil }
 
-// NodePrice is that of its group, which the label pool names.
+// NodePrice is that of its group, which a label names.
 func (w *world) NodePrice(node *v1.Node, start, end time.Time) (float64, error) {
 	for _, one := range w.groups {
-		if node.Labels["pool"] == one.Name {
+		if node.Labels[poolLabel] == one.Name {
 			return one.Price * end.Sub(start).Hours(), nil
 		}
 	}
