@@ -97,7 +97,7 @@ class _Template:
         if self._pid == 0:
             with forks.no_return():
                 forks.enter(owner)
-                os.setsid()  # a Ctrl-C at the terminal is the business of its owner
+                os.setpgrp()  # a Ctrl-C at the terminal is the business of its owner
                 os.close(requests)
                 os.close(answers)
                 _stand(project, self._place, os.fdopen(requests_out, "rb"), os.fdopen(answers_in, "wb"))
