@@ -12,16 +12,18 @@ import json
 import logging
 import ssl
 import tempfile
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import weakref
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from kemu.emulated.gateway.answers import responses
+from kemu.emulated.gateway.answers import responses, websockets
 from kemu.emulated.gateway.answers.responses import Header, Response
 from kemu.emulated.gateway.authentication.certificates import Authority
 from kemu.emulated.gateway.backends import Backend, Refused
 from kemu.emulated.gateway.discovery.catalogue import Entry, Kind, Subresource, Version
+from kemu.emulated.gateway.limits.upgrades import Upgraded
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.objects import identities, meta
 from kemu.emulated.objects.identities import User
@@ -39,6 +41,12 @@ log = logging.getLogger(__name__)
 PERIOD_S = 1.0
 """How often those that are not available are asked; the others a tenth as often, and whenever something was written."""
 CHECK_S = 5.0
+DISCOVERY_S = 5.0
+"""As ``aggregatedDiscoveryTimeout``."""
+HEAD_BYTES = 64 << 10
+"""Most of the head of an answer to an upgrade, and of a refusal's body."""
+REFUSAL_S = 10.0
+"""For that body, as in ``tryUpgrade``."""
 PROXY = User("front-proxy-client", ())
 """Whom the certificate names that the gateway shows."""
 AUTHENTICATION = "extension-apiserver-authentication"
@@ -87,7 +95,7 @@ class _Server:
         self.checked = 0.0
         self.checking: asyncio.Task[None] | None = None
         self._name = f"{service.spec.service.name}.{service.spec.service.namespace}.svc"
-        self._port = service.spec.service.port or _DEFAULT_PORT
+        self.host = f"{self._name}:{service.spec.service.port or _DEFAULT_PORT}"
         self._service = service
         self._identity = identity
         self._sockets = outside.Sockets()
@@ -98,22 +106,26 @@ class _Server:
         import aiohttp
 
         if self._session is None:
-            spec = self._service.spec
-            context = ssl.create_default_context(cadata=bytes(spec.caBundle).decode() or None)
-            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-            if spec.insecureSkipTLSVerify:
-                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            if self._identity:
-                with tempfile.TemporaryDirectory() as directory:
-                    file = Path(directory) / "identity.pem"
-                    file.touch(0o600)
-                    file.write_bytes(self._identity)
-                    context.load_cert_chain(file)
+            place = outside.resolver(*self.where)
             connector = aiohttp.TCPConnector(
-                ssl=context, resolver=outside.resolver(*self.where), limit=0, socket_factory=self._sockets.open
+                ssl=self.context(), resolver=place, limit=0, socket_factory=self._sockets.open
             )
             self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, trust_env=False)
         return self._session
+
+    def context(self) -> ssl.SSLContext:
+        spec = self._service.spec
+        context = ssl.create_default_context(cadata=bytes(spec.caBundle).decode() or None)
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if spec.insecureSkipTLSVerify:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if self._identity:
+            with tempfile.TemporaryDirectory() as directory:
+                file = Path(directory) / "identity.pem"
+                file.touch(0o600)
+                file.write_bytes(self._identity)
+                context.load_cert_chain(file)
+        return context
 
     def ask(
         self, method: str, target: str, user: User, headers: Sequence[tuple[str, str]], body: bytes
@@ -123,7 +135,7 @@ class _Server:
 
         return self.open().request(
             method,
-            yarl.URL(f"https://{self._name}:{self._port}{target}", encoded=True),
+            yarl.URL(f"https://{self.host}{target}", encoded=True),
             data=body or None,
             headers=[*headers, *_remote(user)],
             server_hostname=self._name,
@@ -131,6 +143,13 @@ class _Server:
             timeout=aiohttp.ClientTimeout(total=None),
             skip_auto_headers=("user-agent", "accept", "accept-encoding", "content-type"),
         )
+
+    async def dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection of its own. Raises OSError and ValueError."""
+        async with asyncio.timeout(CHECK_S):
+            return await asyncio.open_connection(
+                *self.where, ssl=self.context(), server_hostname=self._name, limit=HEAD_BYTES
+            )
 
     async def get(self, path: str) -> bytes:
         """Raises OSError, or what aiohttp raises."""
@@ -167,10 +186,14 @@ class Aggregator:
         self._news = asyncio.Event()
         self._looked = asyncio.Event()
         """The APIServices have been read once."""
+        self._upgraded = weakref.WeakSet[asyncio.StreamWriter]()
+        """Connections to others, which outlive their APIServices, as with kube-apiserver."""
 
     def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
+        for writer in self._upgraded:
+            writer.transport.abort()
 
     def written(self, plural: str, backend: Backend) -> None:
         """An object of one of these kinds was written through ``backend``."""
@@ -216,13 +239,19 @@ class Aggregator:
             for name, value in request.headers.items()
             if name not in _HOPS and not name.startswith(("x-remote-", "impersonate-"))
         ]
+        if "upgrade" in request.headers.get("connection", "").lower() and request.upgrade is not None:
+            return await _upgraded(request, request.upgrade, server, passed, self._upgraded)
         import aiohttp
 
         asking = server.ask(request.method, request.target, request.user, passed, body)
+        # Clients look at discovery before anything else: it is to answer soon, or not at all.
+        patience_s = DISCOVERY_S if request.path.strip("/").count("/") == 2 else None
         try:
-            answer = await asking.__aenter__()
+            async with asyncio.timeout(patience_s):
+                answer = await asking.__aenter__()
         except (TimeoutError, OSError, ValueError, aiohttp.ClientError) as error:
-            return responses.text(503, f"error trying to reach service: {error}\n")
+            why = str(error) or "context deadline exceeded"
+            return responses.text(503, f"error trying to reach service: {why}\n")
         headers: list[Header] = [
             (name.lower().encode(), value.encode("latin-1"))
             for name, value in answer.headers.items()
@@ -347,6 +376,86 @@ def _remote(user: User) -> list[tuple[str, str]]:
     if user.uid:
         found.append(("X-Remote-Uid", user.uid))
     return [*found, *((f"X-Remote-Extra-{quote(key, safe='')}", one) for key, values in user.extra for one in values)]
+
+
+async def _upgraded(
+    request: Request,
+    upgrade: Callable[[Sequence[Header]], Upgraded],
+    server: _Server,
+    passed: Sequence[tuple[str, str]],
+    writers: weakref.WeakSet[asyncio.StreamWriter],
+) -> Response:
+    """``UpgradeAwareHandler.tryUpgrade``: bytes in both directions once the other server has switched, until one side
+    hangs up. Its refusal is the client's answer."""
+    address = request.peer[0] if request.peer else ""
+    forwarded = ", ".join(filter(None, (request.headers.get("x-forwarded-for", ""), address)))
+    hop = [(name, request.headers[name]) for name in ("connection", "upgrade") if name in request.headers]
+    head = [("Host", server.host), *passed, *hop, *_remote(request.user)]
+    head = [(name, value) for name, value in head if name.lower() != "x-forwarded-for"]
+    lines = [f"{name}: {value}" for name, value in (*head, ("X-Forwarded-For", forwarded), ("Content-Length", "0"))]
+    writer = None
+    try:
+        reader, writer = await server.dial()
+        writers.add(writer)
+        writer.write("\r\n".join([f"{request.method} {request.target} HTTP/1.1", *lines, "", ""]).encode("latin-1"))
+        found = await _heard(request, reader)
+        status = int(found[0].split(" ", 2)[1])
+        headers = [
+            (name.strip().lower().encode("latin-1"), value.strip().encode("latin-1"))
+            for name, _, value in (line.partition(":") for line in found[1:] if line)
+        ]
+        if status != 101 and status < 400:
+            raise ValueError(f"invalid upgrade response: status code {status}")
+    except (TimeoutError, OSError, ValueError, IndexError, EOFError, asyncio.LimitOverrunError) as error:
+        if writer is not None:
+            writer.close()
+        return responses.text(503, f"{str(error) or 'context deadline exceeded'}\n")
+    if status == 101:
+        return websockets.Switching(upgrade, headers, lambda stream: _joined(stream, reader, writer))
+    try:
+        size = int(dict(headers).get(b"content-length", b"-1"))
+        async with asyncio.timeout(REFUSAL_S):
+            body = await reader.read(HEAD_BYTES) if size < 0 else await reader.readexactly(min(size, HEAD_BYTES))
+    except (TimeoutError, OSError, ValueError, EOFError):
+        body = b""
+    finally:
+        writer.close()
+    kept = [(name, value) for name, value in headers if name.decode("latin-1") not in _HOPS]
+    return Response(status, "", (body,), kept)
+
+
+async def _heard(request: Request, reader: asyncio.StreamReader) -> list[str]:
+    """The head of the answer, as long as the client waits for it."""
+    reading = asyncio.ensure_future(reader.readuntil(b"\r\n\r\n"))
+    gone = asyncio.ensure_future(request.disconnected())
+    try:
+        await asyncio.wait({reading, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not reading.done():
+            raise ConnectionResetError("the client has gone")
+        return reading.result().decode("latin-1").split("\r\n")
+    finally:
+        reading.cancel()
+        gone.cancel()
+
+
+async def _joined(stream: Upgraded, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def up() -> None:
+        while data := await stream.read():
+            writer.write(data)
+            await writer.drain()
+
+    async def down() -> None:
+        while data := await reader.read(HEAD_BYTES):
+            await stream.write(data)
+
+    both = [asyncio.ensure_future(one()) for one in (up, down)]
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in both:
+            one.cancel()
+        await asyncio.gather(*both, return_exceptions=True)
+        writer.close()
 
 
 async def _pieces(request: Request, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
