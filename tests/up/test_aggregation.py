@@ -41,6 +41,30 @@ RESOURCES = {
         {"name": "things/status", "singularName": "", "namespaced": True, "kind": "Thing", "verbs": ["get"]},
     ],
 }  # fmt: skip
+META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+SWAGGER = {
+    "swagger": "2.0",
+    "info": {"title": "things", "version": "v1"},
+    "paths": {
+        f"{ROOT}/things": {
+            "get": {"responses": {"200": {"description": "OK", "schema": {"$ref": "#/definitions/com.example.Thing"}}}}
+        },
+        "/apis/other.example.com/v1/others": {
+            "get": {"responses": {"200": {"description": "OK", "schema": {"$ref": "#/definitions/com.example.Other"}}}}
+        },
+    },
+    "definitions": {
+        "com.example.Thing": {
+            "type": "object",
+            "properties": {"metadata": {"$ref": f"#/definitions/{META}"}, "size": {"type": "integer"}},
+            "x-kubernetes-group-version-kind": [{"group": GROUP, "version": VERSION, "kind": "Thing"}],
+        },
+        "com.example.Other": {"type": "object", "properties": {"part": {"$ref": "#/definitions/com.example.Part"}}},
+        "com.example.Part": {"type": "string"},
+        "com.example.Unused": {"type": "string"},
+        META: {"type": "object", "description": "Another one."},
+    },
+}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -67,6 +91,8 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, RESOURCES)
         elif self.path == "/openapi/v3":
             self.answer(200, {"paths": {ROOT[1:]: {"serverRelativeURL": f"/openapi/v3{ROOT}?hash=1"}}})
+        elif self.path == "/openapi/v2":
+            self.answer(200, self.server.swagger)
         elif self.path == f"/openapi/v3{ROOT}?hash=1":
             self.answer(200, {"openapi": "3.0.0"})
         elif "watch=1" in self.path:
@@ -135,6 +161,7 @@ class Things(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.works = True
         self.hangs = False
+        self.swagger: dict[str, Any] = SWAGGER
         self.more = threading.Event()
         self.gone = threading.Event()
         """Who had upgraded its connection."""
@@ -317,6 +344,55 @@ def check_upgrades(connect: Callable[[], Raw], things: Things) -> None:
     raw.close()
 
 
+def check_merged(document: dict[str, Any]) -> None:
+    """What kemu and kube-apiserver both make of SWAGGER."""
+    (thing,) = [path for path in document["paths"] if path.startswith(ROOT)]
+    assert document["paths"][thing] == SWAGGER["paths"][thing]  # type: ignore[index]
+    assert not any("other.example.com" in path for path in document["paths"])
+    found = document["definitions"]
+    assert found["com.example.Thing"]["properties"]["metadata"] == {"$ref": f"#/definitions/{META}_v2"}
+    assert found[f"{META}_v2"] == {"type": "object", "description": "Another one."}
+    assert found[META] != found[f"{META}_v2"]
+    own = {name for name in found if name.startswith("com.example")}
+    assert own == {"com.example.Thing", "com.example.Unused"}, "the others went with their path"
+
+
+def test_openapi_v2_tells_of_the_other_server(client: Client, things: Things) -> None:
+    serve(client)
+    register(client, insecureSkipTLSVerify=True)
+    client.condition("Passed")
+    check_merged(client.http.get("/openapi/v2").json())
+    packed = client.http.get(
+        "/openapi/v2", headers={"accept": "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"}
+    )
+    assert b"com.example.Thing" in packed.content
+    assert client.http.delete(f"{SERVICES}/{NAME}").status_code == 200
+    assert client.http.get("/openapi/v2").json()["paths"] == {}
+
+
+@pytest.mark.parametrize(
+    "swagger",
+    [
+        {},
+        {"paths": []},
+        {"paths": {}, "definitions": {"a": 1}},
+        {"paths": {}, "definitions": {"a": {"type": ["string"]}}},
+        {"paths": {}, "definitions": {META: {"x-kubernetes-group-version-kind": [1]}}},
+        {"paths": {}, "definitions": {"a": {"description": "x" * (17 << 20)}}},
+    ],
+    ids=range(6),
+)
+def test_a_document_that_is_none_harms_no_other(client: Client, things: Things, swagger: dict[str, Any]) -> None:
+    things.swagger = swagger
+    serve(client)
+    register(client, insecureSkipTLSVerify=True)
+    client.condition("Passed")
+    found = client.http.get("/openapi/v2").json()
+    assert META in found["definitions"]
+    assert "a" not in found["definitions"]
+    assert client.http.get("/openapi/v2", headers={"accept": "proto-openapi"}).status_code == 200
+
+
 def test_connections_are_upgraded_through_to_the_other_server(client: Client, things: Things) -> None:
     serve(client)
     register(client, insecureSkipTLSVerify=True)
@@ -355,7 +431,7 @@ def test_a_server_that_ends_in_the_middle_breaks_the_answer_off(client: Client, 
 
 
 @pytest.mark.slow
-def test_a_real_api_server_upgrades_connections_so(things: Things, tmp_path: Path) -> None:
+def test_a_real_api_server_does_the_same(things: Things, tmp_path: Path) -> None:
     binaries.require("etcd", "kube-apiserver")
     pair = Authority.make()
     proxy = pair.client(aggregation.PROXY)
@@ -378,6 +454,12 @@ def test_a_real_api_server_upgrades_connections_so(things: Things, tmp_path: Pat
             if real.request("GET", ROOT)[0] == 200:
                 break
             time.sleep(0.1)
+        for _ in range(300):
+            document = json.loads(real.request("GET", "/openapi/v2")[1])
+            if "com.example.Thing" in document["definitions"]:
+                break
+            time.sleep(0.2)
+        check_merged(document)
         check_upgrades(lambda: Raw(real.url, real.authority.read_text(), real.token), things)
 
 

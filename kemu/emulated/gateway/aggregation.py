@@ -11,6 +11,7 @@ import contextlib
 import json
 import logging
 import ssl
+import struct
 import tempfile
 import weakref
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -24,6 +25,7 @@ from kemu.emulated.gateway.authentication.certificates import Authority
 from kemu.emulated.gateway.backends import Backend, Refused
 from kemu.emulated.gateway.discovery.catalogue import Entry, Kind, Subresource, Version
 from kemu.emulated.gateway.limits.upgrades import Upgraded
+from kemu.emulated.gateway.openapi import documents
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.objects import identities, meta
 from kemu.emulated.objects.identities import User
@@ -41,6 +43,8 @@ log = logging.getLogger(__name__)
 PERIOD_S = 1.0
 """How often those that are not available are asked; the others a tenth as often, and whenever something was written."""
 CHECK_S = 5.0
+SWAGGER_EVERY_S = 60.0
+"""How often OpenAPI v2 is asked for."""
 DISCOVERY_S = 5.0
 """As ``aggregatedDiscoveryTimeout``."""
 HEAD_BYTES = 64 << 10
@@ -91,6 +95,11 @@ class _Server:
         """As it said last."""
         self.schema = ""
         """The path of its OpenAPI v3; empty: it has none."""
+        self.swagger = b""
+        """What its OpenAPI v2 says (:func:`kemu.emulated.gateway.openapi.documents.of_other`); empty: it has none."""
+        self.swagger_asked = -SWAGGER_EVERY_S
+        spec = service.spec
+        self.priority = -spec.groupPriorityMinimum, -spec.versionPriority, service.metadata.name
         self.is_available = False
         self.checked = 0.0
         self.checking: asyncio.Task[None] | None = None
@@ -157,7 +166,12 @@ class _Server:
         async with asyncio.timeout(CHECK_S), asking as answer:
             if not 200 <= answer.status < 300:
                 raise OSError(f"bad status from https://{self.where[0]}:{self.where[1]}{path}: {answer.status}")
-            return await answer.read()
+            found = bytearray()
+            async for piece in answer.content.iter_any():
+                found += piece
+                if len(found) > outside.MOST_BYTES:
+                    raise OSError(f"the answer is larger than {outside.MOST_BYTES >> 20} MiB, which kemu does not read")
+            return bytes(found)
 
     async def close(self) -> None:
         self._sockets.shut()
@@ -228,6 +242,12 @@ class Aggregator:
         """Paths of their OpenAPI v3, by ``apis/GROUP/VERSION``."""
         await self._ready(backend)
         return {one.path[1:]: one.schema for one in self._servers.values() if one.schema}
+
+    async def swaggers(self, backend: Backend) -> tuple[bytes, ...]:
+        """What they add to OpenAPI v2, in the order of their priorities."""
+        await self._ready(backend)
+        found = sorted(self._servers.values(), key=lambda one: one.priority)
+        return tuple(one.swagger for one in found if one.swagger)
 
     async def forward(self, request: Request, server: _Server, most_bytes: int) -> Response:
         """``proxyHandler``. The user may do what the request asks for."""
@@ -332,11 +352,14 @@ class Aggregator:
     async def _check(self, backend: Backend, service: Service, server: _Server) -> None:
         import aiohttp
 
+        unusable = (
+            OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, TimeoutError, aiohttp.ClientError
+        )  # fmt: skip
         state = "True", "Passed", "all checks passed"
         try:
             server.version = _version(server.version, json.loads(await server.get(server.path)))
             server.is_available = True
-        except (OSError, ValueError, KeyError, TypeError, TimeoutError, aiohttp.ClientError) as error:
+        except unusable as error:
             url = f"https://{server.where[0]}:{server.where[1]}{server.path}"
             why = str(error) or "context deadline exceeded"
             state = "False", "FailedDiscoveryCheck", f"failing or missing response from {url}: {why}"
@@ -346,9 +369,15 @@ class Aggregator:
             )
         if server.is_available:
             server.schema = ""
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, TimeoutError, aiohttp.ClientError):
+            with contextlib.suppress(*unusable):
                 paths = json.loads(await server.get("/openapi/v3"))["paths"]
                 server.schema = str(paths[server.path[1:]]["serverRelativeURL"])
+            if server.checked - server.swagger_asked >= SWAGGER_EVERY_S:
+                server.swagger_asked = server.checked
+                try:
+                    server.swagger = documents.of_other(await server.get("/openapi/v2"), server.path)
+                except (*unusable, struct.error) as error:
+                    log.info("OpenAPI v2 of the APIService %s is left out: %s", service.metadata.name, error)
         await self._tell(backend, service, state)
 
     async def _tell(self, backend: Backend, service: Service, state: tuple[str, str, str]) -> None:
