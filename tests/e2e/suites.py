@@ -155,8 +155,8 @@ def main() -> int:
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="kemu-e2e-") as temporary, ThreadPoolExecutor(options.at_once) as pool:
         folder = options.out or Path(temporary)
-        for outcome in pool.map(lambda one: run(shards[one], folder / one, options.seconds), shards):
-            found |= outcome
+        for of_shard in pool.map(lambda one: run(shards[one], folder / one, options.seconds), shards):
+            found |= of_shard
     failed = {name: outcome for name, outcome in found.items() if outcome != "passed"}
     count = len(found)
     print(f"{count - len(failed)} of {count} tests pass that pass on a real control plane")

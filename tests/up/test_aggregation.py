@@ -195,7 +195,7 @@ class Client:
 
     def condition(self, reason: str) -> dict[str, str]:
         """The condition of the APIService, once it has that reason."""
-        found = {}
+        found: dict[str, str] = {}
         for _ in range(200):
             conditions = self.http.get(f"{SERVICES}/{NAME}").json().get("status", {}).get("conditions", [{}])
             found = conditions[0]
@@ -517,7 +517,7 @@ def test_a_server_that_nobody_vouches_for_is_not_available(client: Client, thing
 
 def test_a_gateway_without_certificate_is_not_believed(monkeypatch: pytest.MonkeyPatch, things: Things) -> None:
     """The mistake that the others would not find if the server of this test believed everybody."""
-    monkeypatch.setattr(aggregation.Authority, "client", lambda authority, user: things.authority.server([]))
+    monkeypatch.setattr(Authority, "client", lambda authority, user: things.authority.server([]))
     services = {"default/things": things.server_address[1]}
     with embedded.up(nodes=1, settings={"apiServers": {"services": services}}) as cluster:
         client = Client(cluster)

@@ -488,7 +488,9 @@ async def _joined(stream: Upgraded, reader: asyncio.StreamReader, writer: asynci
 
 
 async def _pieces(request: Request, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-    """The body, as long as the client listens."""
+    """The body, as long as the client listens. A client whose answer ends too early is told so by its connection."""
+    import aiohttp
+
     gone = asyncio.ensure_future(request.disconnected())
     try:
         while True:
@@ -497,7 +499,13 @@ async def _pieces(request: Request, answer: aiohttp.ClientResponse) -> AsyncGene
             if not reading.done():
                 reading.cancel()
                 return
-            piece = reading.result()
+            try:
+                piece = reading.result()
+            except (aiohttp.ClientError, OSError) as error:
+                log.warning("%s: the other API server has broken its answer off: %s", request.path, error)
+                if request.reset is not None:
+                    request.reset(True)
+                return
             if not piece:
                 return
             yield piece
