@@ -266,6 +266,8 @@ class SimRuntime:
         self.cores = None if cores is None else Cores(self.loop, cores)
         """Absent: each actor works as fast as if it were alone."""
         self._fsync_time = distributions.parse((timing or {}).get("fsync", 0))
+        self._fsync_streams: dict[tuple[str, int], Random] = {}
+        """By actor and incarnation: of those that have written. A stream takes 2.5 KiB, and most actors never write."""
         if steering is not None:
             self.sink = self._steered(steering)
         self._redrawing = Redrawing(self.loop, redraw, self.streams) if redraw is not None else None
@@ -312,12 +314,18 @@ class SimRuntime:
 
     def fsync_time_of(self, name: str, incarnation: int) -> Callable[[], float] | None:
         """Draws the seconds that an fsync of that actor takes; None: they take no time."""
-        time = self._fsync_time
-        if time.constant == 0:
+        if self._fsync_time.constant == 0:
             return None
-        stream = self.streams.stream("fsync", name, incarnation)
+        return functools.partial(self._draw_fsync_s, (name, incarnation))
+
+    def _draw_fsync_s(self, of: tuple[str, int]) -> float:
         # During set-up the clock stands still: nothing would ever be durable.
-        return lambda: time.draw(stream) if self.master.running else 0.0
+        if not self.master.running:
+            return 0.0
+        stream = self._fsync_streams.get(of)
+        if stream is None:
+            stream = self._fsync_streams[of] = self.streams.stream("fsync", *of)
+        return self._fsync_time.draw(stream)
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
         guards.install()
