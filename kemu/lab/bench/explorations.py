@@ -189,7 +189,7 @@ def shared(nodes: int, pods: int = 10, count: int = 20) -> dict[str, Any]:
     for carry_out in ways:
         begun_s = sum(os.times()[:4])  # with those of children that it has waited for
         records = [explorer.carry_out(carry_out, task) for task in tasks]
-        digests.append([record and record.digest for record in records])
+        digests.append([None if record is None else record.digest for record in records])
         branches.close()  # what children took is known when they have been waited for
         taken_ms.append(round((sum(os.times()[:4]) - begun_s) / count * 1e3, 1))
     if digests[0] != digests[1]:
