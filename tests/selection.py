@@ -48,13 +48,14 @@ class Tree:
             text = self.source(module).read_text()
             for word in _QUOTED.findall(text):
                 self.naming.setdefault(word, set()).add(module)
-                self._depends(module, word, f"{word}.__main__")
+                if "." in word:
+                    self._depends(module, word, f"{word}.__main__")
             *folders, name = module.split(".")
             # Loaded by their names: variants by whoever is beside them, the API by who asks ``kemu`` for its names.
             self._depends(module, ".".join([*folders, "variants"]))
             if not module.startswith("kemu"):
                 if "subprocess" in text:
-                    self._depends(module, "kemu.doors.cli.main")
+                    self._depends(module, "kemu.__main__", "kemu.doors.cli.main")
                 if "kemu" in self.graph.find_modules_directly_imported_by(module):
                     self._depends(module, *self.graph.find_descendants("kemu.doors.api"))
             if name.startswith("test_"):
