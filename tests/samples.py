@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TypeVar
 
 NIGHT = os.environ.get("KEMU_NIGHTLY") == "1"
 """As in scripts/nightly."""
-T = TypeVar("T")
 
 
 def one_in(many: int) -> int:
@@ -16,7 +13,6 @@ def one_in(many: int) -> int:
     return 1 if NIGHT else many
 
 
-def of_a_day(cases: Iterable[T], enough: int) -> list[T]:
-    """All, or by day so many at least where there are that many, and less than twice as many."""
-    found = list(cases)
-    return found[:: one_in(max(1, len(found) // enough))]
+def step(count: int, enough: int) -> int:
+    """The same, so that by day so many are asked at least, where there are that many, and less than twice as many."""
+    return one_in(max(1, count // enough))
