@@ -24,8 +24,8 @@ that the claim states."""
 WHY: Mapping[str, str] = {
     "sampling": (
         "One percent of a hundred nodes is one node, which leaves nothing to choose; of a thousand it is ten, and with"
-        " ten the cluster takes as much as if all were scored. Scoring all takes 2.3 ms longer than scoring a tenth, but"
-        " the rest of a pod's wait, 4 ms of requests, is the same, so that the wait is not halved."
+        " ten the cluster takes as much as if all were scored. Scoring all takes 2.3 ms longer than scoring a tenth,"
+        " but the rest of a pod's wait, 4 ms of requests, is the same, so that the wait is not halved."
     ),
     "transition-period": (
         "On a few of the thousand nodes a minute is too short: they lose the taint once. While all other nodes keep it,"
@@ -47,8 +47,8 @@ NOT_YET: Mapping[str, float] = {
     "who-preempts": 2,
     "victim-order": 2,
     "budget-density": 0.5,
-    "cross-node-preemption": 0.5,
-    "victim-search": 0.2,
+    "cross-node-preemption": 2,
+    "victim-search": 1,
     "lower-priority-affinity": 1,
     "number-of-schedulers": 1,
     "gangs-of-schedulers": 2,
