@@ -23,11 +23,12 @@ WEAKER = 0.5
 that the claim states."""
 WHY: Mapping[str, str] = {
     "second-filtering-pass": (
-        "In proportion each label has 166 servers, and its clients may run beside any of them. A third of the servers"
-        " need no victim and run at once. On the small cluster that was no help to the clients of the others; here it"
-        " mostly is, so that clients no longer wait for most servers. Without the second pass they wait for none, as"
-        " before. Pods without affinity now notice the second pass: while hundreds of clients wait, the scheduler tries these"
-        " again and again, and the others wait up to 1.4 s, not 1.2 s, most of it when 166 servers come at once."
+        "In proportion each label has 166 servers, and its clients may run beside any of them. A third of the"
+        " servers need no victim and run at once. On the small cluster that was no help to the clients of the"
+        " others; here it mostly is, so that clients no longer wait for most servers. Without the second pass they"
+        " wait for none, as before. Pods without affinity now notice the second pass: while hundreds of clients"
+        " wait, the scheduler tries these again and again, and the others wait up to 1.4 s, not 1.2 s, most of it"
+        " when 166 servers come at once."
     ),
     "sampling": (
         "One percent of a hundred nodes is one node, which leaves nothing to choose; of a thousand it is ten, and with"
