@@ -53,7 +53,7 @@ NOT_YET: Mapping[str, float] = {
     "requeue-all": 3,
     "who-preempts": 2,
     "victim-order": 2,
-    "budget-density": 0.5,
+    "budget-density": 1,
     "cross-node-preemption": 2,
     "victim-search": 1,
     "lower-priority-affinity": 1,
