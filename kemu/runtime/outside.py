@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 MOST_BYTES = 16 << 20
 """Most bytes of an answer. kube-apiserver reads all that comes."""
 CONNECTIONS = 100
-"""Most of them at the same time from one process; further questions wait for one."""
+"""Most of them to one place at the same time, so that one that hangs keeps no slot of others; further questions wait
+for one."""
 
 _IDLE_S = 90.0
 """How long a connection is kept without a question, as Go's clients do."""
@@ -128,10 +129,11 @@ class _Lane:
 
 
 class _Lanes:
-    """Those of one event loop: at most so many at work, and as many idle."""
+    """Those of one event loop: to each place at most so many at work, and as many idle in all."""
 
     def __init__(self) -> None:
-        self.slots = asyncio.Semaphore(CONNECTIONS)
+        self.slots: dict[tuple[str, int], asyncio.Semaphore] = {}
+        """By address."""
         self._idle: dict[_Lane, _Way] = {}
         """The one that was used last stands at the end."""
         self._is_closed = False
@@ -192,7 +194,8 @@ async def ask(question: Question) -> Answer:
         lanes = _lanes[loop] = _Lanes()
     context = _context(question.authorities)
     try:
-        async with asyncio.timeout(question.timeout_s), lanes.slots:
+        slots = lanes.slots.setdefault(question.address, asyncio.Semaphore(CONNECTIONS))
+        async with asyncio.timeout(question.timeout_s), slots:
             return await _ask(question, context, lanes)
     except TimeoutError:
         raise Unanswered("context deadline exceeded") from None

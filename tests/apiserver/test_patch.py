@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kemu import errors
 from kemu.emulated.apiserver.registry.patching import patches, strategic_merges
 from kemu.emulated.objects import meta, resources
-from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.conversion import convert, json_operations
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.validation import kinds
 from kemu.messages.k8s import core_v1_pb2
@@ -45,6 +45,26 @@ def test_the_examples_of_rfc_7386() -> None:
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ):
         assert patches.merge(target, patch) == result
+
+
+DOUBLING = [{"op": "add", "path": "/data", "value": {"k0": "x" * 1000}}] + [
+    {"op": "copy", "from": "/data", "path": f"/data/k{number}"} for number in range(1, 60)
+]
+
+
+def test_copies_of_a_json_patch_cannot_double_an_object_for_ever() -> None:
+    """As kube-apiserver answers users, and tells of webhooks."""
+    with pytest.raises(errors.Invalid) as refused:
+        json_operations.apply({}, DOUBLING)
+    assert str(refused.value) == "the server rejected our request due to an error in our request"
+    with pytest.raises(json_operations.DoesNotApply) as told:
+        json_operations.apply_told({}, DOUBLING)
+    assert re.fullmatch(
+        r"Unable to complete the copy, the accumulated size increase of copy is \d{7}, exceeding the limit 3145728",
+        str(told.value),
+    )
+    once = json_operations.apply({}, DOUBLING[:2])
+    assert once["data"]["k1"] == {"k0": "x" * 1000}
 
 
 CONDITION_TYPES = st.sampled_from(["PodScheduled", "Ready", "Initialized"])

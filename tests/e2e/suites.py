@@ -20,6 +20,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -142,15 +143,22 @@ _LABELS = re.compile(r" \[sig-[^\[\]]*\]$")
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.suites", description=__doc__)
     parser.add_argument("--seconds", type=float, default=1800.0, help="of each shard")
+    parser.add_argument("--at-once", type=int, default=1, help="so many shards, each with a cluster of its own")
+    parser.add_argument("--out", type=Path, help="folder for runs, logs and reports (default: removed at the end)")
     options = parser.parse_args()
-    failed: dict[str, str] = {}
-    count = 0
-    with tempfile.TemporaryDirectory(prefix="kemu-e2e-") as folder:
-        for file, serial in itertools.product((REAL, BEYOND), (False, True)):
-            names = wanted(float("inf"), file, serial=serial)
-            found = run(names, Path(folder) / f"{file.stem}-{'serial' if serial else 'parallel'}", options.seconds)
-            count += len(found)
-            failed |= {name: outcome for name, outcome in found.items() if outcome != "passed"}
+    shards = {}
+    for file, serial in itertools.product((REAL, BEYOND), (False, True)):
+        names = wanted(float("inf"), file, serial=serial)
+        for part in range(1 if serial else options.at_once):
+            kind = "serial" if serial else f"parallel-{part + 1}"
+            shards[f"{file.stem}-{kind}"] = names if serial else names[part :: options.at_once]
+    found: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="kemu-e2e-") as temporary, ThreadPoolExecutor(options.at_once) as pool:
+        folder = options.out or Path(temporary)
+        for of_shard in pool.map(lambda one: run(shards[one], folder / one, options.seconds), shards):
+            found |= of_shard
+    failed = {name: outcome for name, outcome in found.items() if outcome != "passed"}
+    count = len(found)
     print(f"{count - len(failed)} of {count} tests pass that pass on a real control plane")
     for name, outcome in failed.items():
         print(f"{outcome:10} {name}")

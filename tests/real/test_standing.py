@@ -252,9 +252,14 @@ def test_everything_that_speaks_against_a_run_is_said_before_it_begins(
         cluster.kubectl("delete", "node", "node-1")
 
 
-def test_a_cluster_that_stands_is_calibrated(cluster: clusters.Cluster, tmp_path: Path) -> None:
-    found = calibrations.play(Load(5, 80, 40), tmp_path, 1, control_planes.Cluster(cluster.kubeconfig))
-    assert found.measured.pods == 80
+def test_a_cluster_that_stands_is_calibrated(
+    cluster: clusters.Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pod tells of a watch only if the scheduler had nothing else to do when it came. On a busy machine many do not:
+    of 80 that came 25 ms apart as few as 9, of these about half."""
+    monkeypatch.setattr(calibrations, "LEAST_SAMPLES", 20)
+    found = calibrations.play(Load(5, 100, 10), tmp_path, 1, control_planes.Cluster(cluster.kubeconfig))
+    assert found.measured.pods == 100
     preset = calibrations.fit([found] * 3)
     assert preset.timing["apiLatency"] == 0
     assert "the audit log of the cluster was not there" in preset.sources["apiLatency"]

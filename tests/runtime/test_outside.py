@@ -64,12 +64,17 @@ async def is_late_at_the_second(process: Process, writer: asyncio.StreamWriter) 
 
 
 def ask(
-    answer: Callable[[Process, asyncio.StreamWriter], Awaitable[None]], questions: int, timeout_s: float = 20.0
+    answer: Callable[[Process, asyncio.StreamWriter], Awaitable[None]],
+    questions: int,
+    timeout_s: float = 20.0,
+    beside: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]] | None = None,
 ) -> tuple[Process, list[str]]:
-    """One after the other; what came of each."""
+    """One after the other; what came of each. ``beside``: another process, which all slots are asked at the time."""
 
     async def main() -> tuple[Process, list[str]]:
         process = Process(answer)
+        waiting: list[asyncio.Task[outside.Answer]] = []
+        hanging: asyncio.Server | None = None
         signer, signer_key = webhook_server.authority()
         made, key = webhook_server.certificate(signer, signer_key)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -84,6 +89,12 @@ def ask(
         authority = signer.public_bytes(serialization.Encoding.PEM)
         found = []
         try:
+            if beside is not None:
+                hanging = await asyncio.start_server(beside, "127.0.0.1", 0)
+                where = hanging.sockets[0].getsockname()[1]
+                lost = outside.Question("https://hook.default.svc/x", b"{}", 60.0, authority, where)
+                waiting = [asyncio.create_task(outside.ask(lost)) for _ in range(outside.CONNECTIONS + 5)]
+                await asyncio.sleep(0.2)
             for _ in range(questions):
                 try:
                     question = outside.Question("https://hook.default.svc/x", b"{}", timeout_s, authority, port)
@@ -92,8 +103,14 @@ def ask(
                     found.append(str(error))
                 await asyncio.sleep(0.05)
         finally:
+            for one in waiting:
+                one.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
             await outside.close()
             server.close()
+            if hanging is not None:
+                hanging.close()
+                await asyncio.sleep(0.2)
         return process, found
 
     return asyncio.run(main())
@@ -126,3 +143,11 @@ def test_a_connection_with_an_answer_to_come_is_not_used_again() -> None:
     process, found = ask(is_late_at_the_second, 3, 0.5)
     assert found == ["{}", "context deadline exceeded", "{}"]
     assert process.connections == 2
+
+
+def test_a_process_that_hangs_takes_no_slot_of_another_one() -> None:
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    assert ask(answers, 1, 20.0, hang)[1] == ["{}"]

@@ -11,17 +11,21 @@ import contextlib
 import json
 import logging
 import ssl
+import struct
 import tempfile
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import weakref
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from kemu.emulated.gateway.answers import responses
+from kemu.emulated.gateway.answers import responses, websockets
 from kemu.emulated.gateway.answers.responses import Header, Response
 from kemu.emulated.gateway.authentication.certificates import Authority
 from kemu.emulated.gateway.backends import Backend, Refused
 from kemu.emulated.gateway.discovery.catalogue import Entry, Kind, Subresource, Version
+from kemu.emulated.gateway.limits.upgrades import Upgraded
+from kemu.emulated.gateway.openapi import documents
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.objects import identities, meta
 from kemu.emulated.objects.identities import User
@@ -39,6 +43,14 @@ log = logging.getLogger(__name__)
 PERIOD_S = 1.0
 """How often those that are not available are asked; the others a tenth as often, and whenever something was written."""
 CHECK_S = 5.0
+SWAGGER_EVERY_S = 60.0
+"""How often OpenAPI v2 is asked for."""
+DISCOVERY_S = 5.0
+"""As ``aggregatedDiscoveryTimeout``."""
+HEAD_BYTES = 64 << 10
+"""Most of the head of an answer to an upgrade, and of a refusal's body."""
+REFUSAL_S = 10.0
+"""For that body, as in ``tryUpgrade``."""
 PROXY = User("front-proxy-client", ())
 """Whom the certificate names that the gateway shows."""
 AUTHENTICATION = "extension-apiserver-authentication"
@@ -83,11 +95,16 @@ class _Server:
         """As it said last."""
         self.schema = ""
         """The path of its OpenAPI v3; empty: it has none."""
+        self.swagger = b""
+        """What its OpenAPI v2 says (:func:`kemu.emulated.gateway.openapi.documents.of_other`); empty: it has none."""
+        self.swagger_asked = -SWAGGER_EVERY_S
+        spec = service.spec
+        self.priority = -spec.groupPriorityMinimum, -spec.versionPriority, service.metadata.name
         self.is_available = False
         self.checked = 0.0
         self.checking: asyncio.Task[None] | None = None
         self._name = f"{service.spec.service.name}.{service.spec.service.namespace}.svc"
-        self._port = service.spec.service.port or _DEFAULT_PORT
+        self.host = f"{self._name}:{service.spec.service.port or _DEFAULT_PORT}"
         self._service = service
         self._identity = identity
         self._sockets = outside.Sockets()
@@ -98,22 +115,26 @@ class _Server:
         import aiohttp
 
         if self._session is None:
-            spec = self._service.spec
-            context = ssl.create_default_context(cadata=bytes(spec.caBundle).decode() or None)
-            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-            if spec.insecureSkipTLSVerify:
-                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            if self._identity:
-                with tempfile.TemporaryDirectory() as directory:
-                    file = Path(directory) / "identity.pem"
-                    file.touch(0o600)
-                    file.write_bytes(self._identity)
-                    context.load_cert_chain(file)
+            place = outside.resolver(*self.where)
             connector = aiohttp.TCPConnector(
-                ssl=context, resolver=outside.resolver(*self.where), limit=0, socket_factory=self._sockets.open
+                ssl=self.context(), resolver=place, limit=0, socket_factory=self._sockets.open
             )
             self._session = aiohttp.ClientSession(connector=connector, auto_decompress=False, trust_env=False)
         return self._session
+
+    def context(self) -> ssl.SSLContext:
+        spec = self._service.spec
+        context = ssl.create_default_context(cadata=bytes(spec.caBundle).decode() or None)
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if spec.insecureSkipTLSVerify:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if self._identity:
+            with tempfile.TemporaryDirectory() as directory:
+                file = Path(directory) / "identity.pem"
+                file.touch(0o600)
+                file.write_bytes(self._identity)
+                context.load_cert_chain(file)
+        return context
 
     def ask(
         self, method: str, target: str, user: User, headers: Sequence[tuple[str, str]], body: bytes
@@ -123,7 +144,7 @@ class _Server:
 
         return self.open().request(
             method,
-            yarl.URL(f"https://{self._name}:{self._port}{target}", encoded=True),
+            yarl.URL(f"https://{self.host}{target}", encoded=True),
             data=body or None,
             headers=[*headers, *_remote(user)],
             server_hostname=self._name,
@@ -132,13 +153,25 @@ class _Server:
             skip_auto_headers=("user-agent", "accept", "accept-encoding", "content-type"),
         )
 
+    async def dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection of its own. Raises OSError and ValueError."""
+        async with asyncio.timeout(CHECK_S):
+            return await asyncio.open_connection(
+                *self.where, ssl=self.context(), server_hostname=self._name, limit=HEAD_BYTES
+            )
+
     async def get(self, path: str) -> bytes:
         """Raises OSError, or what aiohttp raises."""
         asking = self.ask("GET", path, _CHECKER, [("accept", "application/json")], b"")
         async with asyncio.timeout(CHECK_S), asking as answer:
             if not 200 <= answer.status < 300:
                 raise OSError(f"bad status from https://{self.where[0]}:{self.where[1]}{path}: {answer.status}")
-            return await answer.read()
+            found = bytearray()
+            async for piece in answer.content.iter_any():
+                found += piece
+                if len(found) > outside.MOST_BYTES:
+                    raise OSError(f"the answer is larger than {outside.MOST_BYTES >> 20} MiB, which kemu does not read")
+            return bytes(found)
 
     async def close(self) -> None:
         self._sockets.shut()
@@ -167,10 +200,14 @@ class Aggregator:
         self._news = asyncio.Event()
         self._looked = asyncio.Event()
         """The APIServices have been read once."""
+        self._upgraded = weakref.WeakSet[asyncio.StreamWriter]()
+        """Connections to others, which outlive their APIServices, as with kube-apiserver."""
 
     def close(self) -> None:
         if self._task is not None:
             self._task.cancel()
+        for writer in self._upgraded:
+            writer.transport.abort()
 
     def written(self, plural: str, backend: Backend) -> None:
         """An object of one of these kinds was written through ``backend``."""
@@ -206,6 +243,12 @@ class Aggregator:
         await self._ready(backend)
         return {one.path[1:]: one.schema for one in self._servers.values() if one.schema}
 
+    async def swaggers(self, backend: Backend) -> tuple[bytes, ...]:
+        """What they add to OpenAPI v2, in the order of their priorities."""
+        await self._ready(backend)
+        found = sorted(self._servers.values(), key=lambda one: one.priority)
+        return tuple(one.swagger for one in found if one.swagger)
+
     async def forward(self, request: Request, server: _Server, most_bytes: int) -> Response:
         """``proxyHandler``. The user may do what the request asks for."""
         if not server.is_available:
@@ -216,13 +259,19 @@ class Aggregator:
             for name, value in request.headers.items()
             if name not in _HOPS and not name.startswith(("x-remote-", "impersonate-"))
         ]
+        if "upgrade" in request.headers.get("connection", "").lower() and request.upgrade is not None:
+            return await _upgraded(request, request.upgrade, server, passed, self._upgraded)
         import aiohttp
 
         asking = server.ask(request.method, request.target, request.user, passed, body)
+        # Clients look at discovery before anything else: it is to answer soon, or not at all.
+        patience_s = DISCOVERY_S if request.path.strip("/").count("/") == 2 else None
         try:
-            answer = await asking.__aenter__()
+            async with asyncio.timeout(patience_s):
+                answer = await asking.__aenter__()
         except (TimeoutError, OSError, ValueError, aiohttp.ClientError) as error:
-            return responses.text(503, f"error trying to reach service: {error}\n")
+            why = str(error) or "context deadline exceeded"
+            return responses.text(503, f"error trying to reach service: {why}\n")
         headers: list[Header] = [
             (name.lower().encode(), value.encode("latin-1"))
             for name, value in answer.headers.items()
@@ -303,11 +352,14 @@ class Aggregator:
     async def _check(self, backend: Backend, service: Service, server: _Server) -> None:
         import aiohttp
 
+        unusable = (
+            OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, TimeoutError, aiohttp.ClientError
+        )  # fmt: skip
         state = "True", "Passed", "all checks passed"
         try:
             server.version = _version(server.version, json.loads(await server.get(server.path)))
             server.is_available = True
-        except (OSError, ValueError, KeyError, TypeError, TimeoutError, aiohttp.ClientError) as error:
+        except unusable as error:
             url = f"https://{server.where[0]}:{server.where[1]}{server.path}"
             why = str(error) or "context deadline exceeded"
             state = "False", "FailedDiscoveryCheck", f"failing or missing response from {url}: {why}"
@@ -317,9 +369,15 @@ class Aggregator:
             )
         if server.is_available:
             server.schema = ""
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, TimeoutError, aiohttp.ClientError):
+            with contextlib.suppress(*unusable):
                 paths = json.loads(await server.get("/openapi/v3"))["paths"]
                 server.schema = str(paths[server.path[1:]]["serverRelativeURL"])
+            if server.checked - server.swagger_asked >= SWAGGER_EVERY_S:
+                server.swagger_asked = server.checked
+                try:
+                    server.swagger = documents.of_other(await server.get("/openapi/v2"), server.path)
+                except (*unusable, struct.error) as error:
+                    log.info("OpenAPI v2 of the APIService %s is left out: %s", service.metadata.name, error)
         await self._tell(backend, service, state)
 
     async def _tell(self, backend: Backend, service: Service, state: tuple[str, str, str]) -> None:
@@ -349,8 +407,90 @@ def _remote(user: User) -> list[tuple[str, str]]:
     return [*found, *((f"X-Remote-Extra-{quote(key, safe='')}", one) for key, values in user.extra for one in values)]
 
 
+async def _upgraded(
+    request: Request,
+    upgrade: Callable[[Sequence[Header]], Upgraded],
+    server: _Server,
+    passed: Sequence[tuple[str, str]],
+    writers: weakref.WeakSet[asyncio.StreamWriter],
+) -> Response:
+    """``UpgradeAwareHandler.tryUpgrade``: bytes in both directions once the other server has switched, until one side
+    hangs up. Its refusal is the client's answer."""
+    address = request.peer[0] if request.peer else ""
+    forwarded = ", ".join(filter(None, (request.headers.get("x-forwarded-for", ""), address)))
+    hop = [(name, request.headers[name]) for name in ("connection", "upgrade") if name in request.headers]
+    head = [("Host", server.host), *passed, *hop, *_remote(request.user)]
+    head = [(name, value) for name, value in head if name.lower() != "x-forwarded-for"]
+    lines = [f"{name}: {value}" for name, value in (*head, ("X-Forwarded-For", forwarded), ("Content-Length", "0"))]
+    writer = None
+    try:
+        reader, writer = await server.dial()
+        writers.add(writer)
+        writer.write("\r\n".join([f"{request.method} {request.target} HTTP/1.1", *lines, "", ""]).encode("latin-1"))
+        found = await _heard(request, reader)
+        status = int(found[0].split(" ", 2)[1])
+        headers = [
+            (name.strip().lower().encode("latin-1"), value.strip().encode("latin-1"))
+            for name, _, value in (line.partition(":") for line in found[1:] if line)
+        ]
+        if status != 101 and status < 400:
+            raise ValueError(f"invalid upgrade response: status code {status}")
+    except (TimeoutError, OSError, ValueError, IndexError, EOFError, asyncio.LimitOverrunError) as error:
+        if writer is not None:
+            writer.close()
+        return responses.text(503, f"{str(error) or 'context deadline exceeded'}\n")
+    if status == 101:
+        return websockets.Switching(upgrade, headers, lambda stream: _joined(stream, reader, writer))
+    try:
+        size = int(dict(headers).get(b"content-length", b"-1"))
+        async with asyncio.timeout(REFUSAL_S):
+            body = await reader.read(HEAD_BYTES) if size < 0 else await reader.readexactly(min(size, HEAD_BYTES))
+    except (TimeoutError, OSError, ValueError, EOFError):
+        body = b""
+    finally:
+        writer.close()
+    kept = [(name, value) for name, value in headers if name.decode("latin-1") not in _HOPS]
+    return Response(status, "", (body,), kept)
+
+
+async def _heard(request: Request, reader: asyncio.StreamReader) -> list[str]:
+    """The head of the answer, as long as the client waits for it."""
+    reading = asyncio.ensure_future(reader.readuntil(b"\r\n\r\n"))
+    gone = asyncio.ensure_future(request.disconnected())
+    try:
+        await asyncio.wait({reading, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not reading.done():
+            raise ConnectionResetError("the client has gone")
+        return reading.result().decode("latin-1").split("\r\n")
+    finally:
+        reading.cancel()
+        gone.cancel()
+
+
+async def _joined(stream: Upgraded, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def up() -> None:
+        while data := await stream.read():
+            writer.write(data)
+            await writer.drain()
+
+    async def down() -> None:
+        while data := await reader.read(HEAD_BYTES):
+            await stream.write(data)
+
+    both = [asyncio.ensure_future(one()) for one in (up, down)]
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in both:
+            one.cancel()
+        await asyncio.gather(*both, return_exceptions=True)
+        writer.close()
+
+
 async def _pieces(request: Request, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
-    """The body, as long as the client listens."""
+    """The body, as long as the client listens. A client whose answer ends too early is told so by its connection."""
+    import aiohttp
+
     gone = asyncio.ensure_future(request.disconnected())
     try:
         while True:
@@ -359,7 +499,13 @@ async def _pieces(request: Request, answer: aiohttp.ClientResponse) -> AsyncGene
             if not reading.done():
                 reading.cancel()
                 return
-            piece = reading.result()
+            try:
+                piece = reading.result()
+            except (aiohttp.ClientError, OSError) as error:
+                log.warning("%s: the other API server has broken its answer off: %s", request.path, error)
+                if request.reset is not None:
+                    request.reset(True)
+                return
             if not piece:
                 return
             yield piece

@@ -87,11 +87,11 @@ async def document(
         schemas = await others.schemas(backend) if others is not None else {}
         return await _schema(request, path, backend, await custom.definitions(backend), schemas)
     elif path == "/openapi/v2":
-        definitions = await custom.definitions(backend)
+        asked = await custom.definitions(backend), await others.swaggers(backend) if others is not None else ()
         if "proto-openapi" in request.headers.get("accept", ""):
-            packed_swagger = openapi.packed_swagger(definitions)
+            packed_swagger = openapi.packed_swagger(*asked)
             return _tagged(request, _V2_MEDIA, packed_swagger, tag_of(packed_swagger))
-        swagger = openapi.swagger(definitions)
+        swagger = openapi.swagger(*asked)
         return _tagged(request, negotiation.JSON, swagger, tag_of(swagger))
     else:
         body = _legacy(path, () if path.startswith("/api/") else await _more(backend, others), removed_betas)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 import yaml
 
 from kemu.emulated.kubelet.programs import environments
@@ -188,6 +189,39 @@ def test_a_pre_stop_hook_has_the_grace_period_at_most(tmp_path: Path) -> None:
     seen = play(tmp_path, spec, events=[deleted_at("30s")])
     assert seen.of("FailedPreStopHook") == []
     assert 35 <= seen.statuses[-1][0] < 38
+
+
+@pytest.mark.parametrize(
+    ("script", "more", "code", "gone_s"),
+    [
+        ("trap 'exit 3' TERM; while true; do sleep 2; done", {}, 3, (20, 22)),
+        ("trap 'exit 3' TERM; sleep 9000 & wait", {}, 3, (20, 20)),
+        ("trap 'exit 3' TERM; sleep 9000", {}, 137, (25, 25)),
+        ("trap '' TERM; while true; do sleep 2; done", {}, 137, (25, 25)),
+        ("sleep 9000", {}, 0, (20, 20)),
+        ("trap 'exit 3' TERM; sleep 1; trap - TERM; sleep 9000", {}, 0, (20, 20)),
+        # What others see of its files is done step by step.
+        ("trap 'exit 3' TERM; while true; do sleep 2; done", {"readinessProbe": probe("true")}, 3, (20, 22)),
+        ("trap 'exit 3' TERM; sleep 9000 & wait", {"lifecycle": {"preStop": {"exec": {"command": ["sleep", "2"]}}}}, 3, (22, 22)),
+    ],
+)  # fmt: skip
+def test_a_script_with_a_trap_stops_as_it_says(
+    tmp_path: Path, script: str, more: dict[str, Any], code: int, gone_s: tuple[float, float]
+) -> None:
+    spec = {"terminationGracePeriodSeconds": 5, "containers": [shell(script, **more)]}
+    seen = play(tmp_path, spec, events=[{"at": "20s", "delete": {"pod": "p"}}], duration="40s")
+    assert seen.container().state.terminated.exitCode == code
+    assert gone_s[0] <= seen.statuses[-1][0] <= gone_s[1] + 1
+
+
+def test_a_container_that_ignores_signals_is_killed_before_it_restarts(tmp_path: Path) -> None:
+    liveness = probe("false", failureThreshold=1, initialDelaySeconds=10)
+    spec = {
+        "terminationGracePeriodSeconds": 5,
+        "containers": [shell("trap '' TERM; sleep 90 & wait", livenessProbe=liveness)],
+    }
+    seen = play(tmp_path, spec, duration="25s")
+    assert seen.container().lastState.terminated.exitCode == 137
 
 
 def test_a_pre_stop_hook_makes_the_pod_unready(tmp_path: Path) -> None:

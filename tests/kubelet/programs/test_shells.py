@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
 
 import pytest
 
 from kemu.emulated.kubelet.programs import courses
 from kemu.emulated.kubelet.programs.courses import Volumes
+from kemu.emulated.kubelet.programs.shells import Outcome, Process
 from kemu.emulated.kubelet.programs.syntax import NotUnderstood
 from kemu.messages.k8s import core_v1_pb2
 
@@ -41,19 +48,29 @@ def carried_out(
     script: str, volumes: Volumes | None = None, uid: str = "u", **env: str
 ) -> tuple[float | None, int, list[tuple[float, str]]]:
     """How long it runs, its exit code, what it prints."""
+    printed: list[tuple[float, str]] = []
+    outcome = process_of(
+        script, volumes, uid, lambda at_s, _, text: printed.append((at_s, text)), **env
+    ).outcome_of_all()
+    return outcome.run_s, outcome.exit_code, printed
+
+
+def process_of(
+    script: str,
+    volumes: Volumes | None = None,
+    uid: str = "u",
+    told: Callable[[float, int, str], None] = lambda at_s, descriptor, text: None,
+    **env: str,
+) -> Process:
     pod = pod_of()
     pod.metadata.uid = uid
     container = container_of(pod, command=["sh", "-c", script])
     container.volumeMounts.add(name="data", mountPath="/data")
     for name, value in env.items():
         container.env.add(name=name, value=value)
-    printed: list[tuple[float, str]] = []
-    found = courses.process(
-        pod, container, volumes or Volumes(), 0, 1.7e9, lambda at_s, _, text: printed.append((at_s, text))
-    )
+    found = courses.process(pod, container, volumes or Volumes(), 0, 1.7e9, told)
     assert found is not None
-    outcome = found.outcome_of_all()
-    return outcome.run_s, outcome.exit_code, printed
+    return found
 
 
 @pytest.mark.parametrize(
@@ -121,6 +138,59 @@ def test_scripts(script: str, run_s: float | None, code: int, printed: str) -> N
 def test_what_is_not_understood_is_said(script: str) -> None:
     with pytest.raises(NotUnderstood):
         carried_out(script)
+
+
+WAITS = "sleep 9 & wait $!; echo waited $?; exit 5"
+STOPPED = [
+    # script, when it is told to stop, when it ends, its code
+    ("trap 'exit 3' TERM; sleep 2", 1, 2, 3),
+    ("trap 'exit 3' TERM; while true; do sleep 1; done", 2.5, 3, 3),
+    ("trap 'exit 3' SIGTERM INT; sleep 9 & wait", 1, 1, 3),
+    ("trap exit 15; " + WAITS, 1, 1, 143),
+    ("trap 'echo on' TERM; " + WAITS, 1, 1, 5),
+    ("trap '' TERM; sleep 2; exit 4", 1, 2, 4),
+    ("f() { sleep 1; exit 7; }; trap f TERM; sleep 9 & wait", 1, 2, 7),
+    ("trap 'kill $p; wait $p; exit 6' TERM; sleep 9 & p=$!; wait $p", 1, 1, 6),
+    ("trap 'kill -s TERM $p' TERM; sleep 9 & p=$!; wait $p; wait $p; exit 8", 1, 1, 8),
+    ("(trap 'exit 3' TERM; sleep 1); trap 'exit 4' TERM; sleep 1; exit 9", 1.5, 2, 4),
+    ("trap 'exit 3' TERM; exec sh -c 'trap \"exit 4\" TERM; sleep 9 & wait'", 1, 1, 4),
+    ("trap 'exit 3' TERM; (sleep 2); exit 1", 1, 2, 3),
+]
+
+
+@pytest.mark.parametrize(("script", "told_s", "ends_s", "code"), STOPPED)
+def test_a_trap_runs_when_the_command_before_it_has_ended(script: str, told_s: float, ends_s: float, code: int) -> None:
+    found = process_of(script)
+    assert found.stop(told_s) == Outcome(ends_s, code)
+    began = time.monotonic()
+    with subprocess.Popen(["bash", "-c", script], stdout=subprocess.DEVNULL, start_new_session=True) as real:
+        time.sleep(told_s)
+        real.send_signal(signal.SIGTERM)
+        real_code = real.wait(20)
+        took_s = time.monotonic() - began
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(real.pid, signal.SIGKILL)
+    assert real_code == code
+    assert took_s >= ends_s - 0.1
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("sleep 9", None),
+        ("trap 'exit 3' TERM; trap - TERM; sleep 9", None),
+        ("trap 'exit 3' INT; sleep 9", None),
+        ("sleep 2; trap 'exit 3' TERM; sleep 9", None),
+        ("trap 'exit 3' TERM; sleep infinity", Outcome(None)),
+        ("trap 'exit 3' TERM; sleep infinity & wait", Outcome(1, 3)),
+        ("trap 'exit 3' TERM; exec nginx -g 'daemon off;'", None),
+        ("trap 'exit 3' TERM; nginx -g 'daemon off;'", Outcome(None)),
+        ("trap 'exit 3' TERM; while :; do :; done", Outcome(1, 3)),
+        ("trap ':' TERM; while :; do :; done", Outcome(None)),
+    ],
+)
+def test_what_else_happens_to_one_that_is_told_to_stop(script: str, found: Outcome | None) -> None:
+    assert process_of(script).stop(1) == found
 
 
 def test_lines_have_the_times_at_which_they_are_printed() -> None:

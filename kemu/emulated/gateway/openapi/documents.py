@@ -70,24 +70,38 @@ def custom_document(name: str, served: tuple[Version, ...], definitions: tuple[b
 
 
 @lru_cache(4)
-def swagger(definitions: tuple[bytes, ...]) -> bytes:
-    """OpenAPI v2: the schemas of all kinds, without operations."""
-    return _encoder.encode(_swagger(definitions)).encode()
+def swagger(definitions: tuple[bytes, ...], others: tuple[bytes, ...] = ()) -> bytes:
+    """OpenAPI v2: the schemas of all kinds, without operations but those of other API servers (:func:`of_other`)."""
+    return _encoder.encode(_swagger(definitions, others)).encode()
 
 
 @lru_cache(4)
-def packed_swagger(definitions: tuple[bytes, ...]) -> bytes:
-    """As :func:`swagger`, in protobuf."""
-    return gnostics.document(_swagger(definitions))
+def packed_swagger(definitions: tuple[bytes, ...], others: tuple[bytes, ...] = ()) -> bytes:
+    """As :func:`swagger`, in protobuf, without any operations."""
+    return gnostics.document(_swagger(definitions, others))
 
 
-def _swagger(definitions: tuple[bytes, ...]) -> dict[str, Any]:
+def of_other(text: bytes, path: str) -> bytes:
+    """What the OpenAPI v2 of another API server says of the paths below ``path``. Raises what a hostile text brings
+    about."""
+    found = swaggers.restricted(json.loads(text), f"{path}/")
+    document = {"swagger": "2.0", "info": {"title": "", "version": ""}, "paths": {}, "definitions": {}}
+    for _ in range(2):
+        swaggers.merge(document, found)
+    gnostics.document(document)
+    return _encoder.encode(found).encode()
+
+
+def _swagger(definitions: tuple[bytes, ...], others: tuple[bytes, ...]) -> dict[str, Any]:
     collection = Collection()
     for version in versions():
         operations.paths(version, collection)
     found = swaggers.definitions(collection.found) | custom.definitions_v2(custom.rows(definitions))
     info = {"title": "Kubernetes", "version": KUBERNETES}
-    return {"swagger": "2.0", "info": info, "paths": {}, "definitions": found}
+    document = {"swagger": "2.0", "info": info, "paths": {}, "definitions": found}
+    for other in others:
+        swaggers.merge(document, json.loads(other))
+    return document
 
 
 def _document(version: Version) -> dict[str, Any]:

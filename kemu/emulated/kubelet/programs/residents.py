@@ -200,6 +200,32 @@ class Programs:
         """It has gone."""
         self._pods.pop(pod.metadata.uid, None)
 
+    def stop(
+        self,
+        pod: core_v1_pb2.Pod,
+        container: core_v1_pb2.Container,
+        *,
+        restarts: int,
+        unix_s: float,
+        after_s: float,
+        has_traps: bool,
+    ) -> Outcome | None:
+        """What becomes of one that is told to stop ``after_s`` from its start. None: it stops at once, as those do that
+        have no traps."""
+        own = self._pods.get(pod.metadata.uid)
+        found = None if own is None else own.residents.get(container.name)
+        if found is not None:
+            process = found.process
+        elif not has_traps:
+            return None
+        else:
+            volumes = _copies(Volumes(own.volumes if own is not None else {}, self._of_node))
+            sources = self._sources(pod, container)
+            process = courses.process(pod, container, volumes, restarts, unix_s, sources=sources)
+        with contextlib.suppress(NotUnderstood):
+            return None if process is None else process.stop(after_s)
+        return None
+
     # Commands of hooks and probes
 
     def run(
@@ -316,11 +342,7 @@ def _is_understood(
     sources: Sources,
 ) -> bool:
     """Whether its program could be carried out to its end, if nothing else changed its files."""
-    copies = Volumes(
-        {name: dict(store) for name, store in volumes.of_pod.items()},
-        {name: dict(store) for name, store in volumes.of_node.items()},
-    )
-    process = courses.process(pod, container, copies, restarts, unix_s, sources=sources)
+    process = courses.process(pod, container, _copies(volumes), restarts, unix_s, sources=sources)
     if process is None:
         return False
     try:
@@ -328,3 +350,8 @@ def _is_understood(
     except NotUnderstood:
         return False
     return True
+
+
+def _copies(volumes: Volumes) -> Volumes:
+    of_pod, of_node = ({name: dict(store) for name, store in one.items()} for one in (volumes.of_pod, volumes.of_node))
+    return Volumes(of_pod, of_node)

@@ -29,6 +29,9 @@ _LONGEST_STRIPPED = 10_000
 FOREVER = math.inf
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
+TERM = "TERM"
+INTERRUPTED = 143
+"""Exit code of ``wait`` and of a job on that signal."""
 
 
 class Exit(Exception):
@@ -76,6 +79,10 @@ class World:
     has_more_variables: bool = False
     """There are variables of which not even the names are known."""
     most_steps: int = MOST_STEPS
+    main: Shell | None = None
+    """The one that is process 1, to which signals go."""
+    told_s: float = math.inf
+    """When it was told to stop, as long as it has not reacted."""
 
     def __post_init__(self) -> None:
         self.random = random_streams.random_stream(0, self.seed)
@@ -103,6 +110,10 @@ class Shell:
     """A failure of the command that is carried out does not end a shell with ``set -e``."""
     outputs: dict[int, Callable[[str], None]] = field(default_factory=dict)
     """Where the descriptors lead; those that are missing to the world."""
+    traps: dict[str, str] = field(default_factory=dict)
+    """What it does on a signal, by its name without ``SIG``; empty: nothing."""
+    waits: bool = False
+    """For a job, which a signal interrupts."""
 
     def say(self, text: str, descriptor: int = 1) -> None:
         found = self.outputs.get(descriptor)
@@ -146,7 +157,17 @@ class Shell:
                 code = self.status = 0
                 continue
             code = yield from self._item(item, tested=tested)
+            if self.world.main is self and self.at_s >= self.world.told_s:
+                yield from self.react()
         return code
+
+    def react(self) -> Steps:
+        """What its trap does; afterwards it goes on."""
+        self.world.told_s = math.inf
+        before = self.status
+        yield from self.script(syntax.parse(self.traps.get(TERM, "")))
+        self.status = before
+        return before
 
     def _item(self, item: syntax.Item, *, tested: bool) -> Steps:
         last_is_tested = tested or bool(item.rest)
@@ -496,6 +517,11 @@ class Shell:
         assert isinstance(command, syntax.Simple)
         return "".join((yield from self.expand(command.assignments[0][1], splits=False)))
 
+    @staticmethod
+    def process_of(job: int) -> int:
+        """Its id."""
+        return 7 + job
+
     def variable(self, name: str) -> str | None:
         if name == "?":
             return str(self.status)
@@ -506,7 +532,7 @@ class Shell:
         if name in ("$", "PPID"):
             return "1"
         if name == "!":
-            return str(6 + len(self.jobs))
+            return str(self.process_of(len(self.jobs) - 1))
         if name.isdigit():
             return self.parameters[int(name)] if int(name) < len(self.parameters) else None
         if name == "RANDOM":
@@ -566,6 +592,8 @@ class Outcome:
     run_s: float | None
     """None: it runs until it is stopped."""
     exit_code: int = 0
+    has_traps: bool = field(default=False, compare=False)
+    """It may not stop at once when it is told to."""
 
 
 class Process:
@@ -578,14 +606,10 @@ class Process:
         """Once it is known."""
         self.next_s = 0.0
         """Until when it is carried out."""
+        self._is_endless = False
 
     def _guarded(self, command: Sequence[str]) -> Steps:
-        try:
-            return (yield from self.shell.run(command))
-        except Exit as end:
-            return end.code
-        except _Loop:
-            return 0
+        return (yield from _ending(self.shell.run(command)))
 
     def advance(self, until_s: float) -> Outcome | None:
         """Carry out what happens up to that time. Raises NotUnderstood."""
@@ -594,23 +618,58 @@ class Process:
             try:
                 passed = next(self._steps)
             except StopIteration as end:
-                self.outcome = Outcome(self.next_s, int(end.value or 0) & 255)
+                self.outcome = self._outcome(self.next_s, int(end.value or 0) & 255)
             except Endless:
-                self.outcome = Outcome(None)
+                self.outcome, self._is_endless = self._outcome(None), True
             except RecursionError:
                 raise NotUnderstood("so deep a nesting") from None
             else:
                 if math.isinf(passed):
-                    self.outcome = Outcome(None)
+                    self.outcome = self._outcome(None)
                 else:
                     self.next_s = now_s + passed
         return self.outcome
+
+    def _outcome(self, run_s: float | None, code: int = 0) -> Outcome:
+        main = self.shell.world.main
+        return Outcome(run_s, code, main is not None and TERM in main.traps)
 
     def outcome_of_all(self) -> Outcome:
         """Raises NotUnderstood."""
         while self.outcome is None:
             self.advance(self.next_s)
         return self.outcome
+
+    def stop(self, at_s: float) -> Outcome | None:
+        """What becomes of it if it is told to stop at that time (SIGTERM). A shell reacts when the command before it
+        has ended, or at once if it waits for a job. None: it has no trap, and stops as anything else.
+
+        Raises NotUnderstood."""
+        self.advance(at_s)
+        main = self.shell.world.main
+        if main is None or TERM not in main.traps or (self.outcome is not None and self.outcome.run_s is not None):
+            return None
+        if main.traps[TERM]:
+            main.world.told_s = at_s
+            if self._is_endless:
+                # It is somewhere in its loop.
+                main.at_s, main.world.steps = at_s, 0
+                self._steps = _ending(main.react(), goes_on=True)
+            if self._is_endless or main.waits:
+                self.outcome, self.next_s = None, at_s
+        return self.outcome_of_all()
+
+
+def _ending(steps: Steps, *, goes_on: bool = False) -> Steps:
+    try:
+        code = yield from steps
+    except Exit as end:
+        return end.code
+    except _Loop:
+        return 0
+    if goes_on:
+        yield FOREVER
+    return code
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from kemu.emulated.kubelet.programs import archives, arguments, arithmetic, conditions, file_tools, syntax, text_tools
 from kemu.emulated.kubelet.programs import files as trees
-from kemu.emulated.kubelet.programs.shells import FOREVER, Exit, Shell, Steps
+from kemu.emulated.kubelet.programs.shells import FOREVER, INTERRUPTED, TERM, Exit, Shell, Steps
 from kemu.emulated.kubelet.programs.syntax import NotUnderstood
 
 Tool = Callable[[Shell, list[str]], int]
@@ -35,14 +35,25 @@ def _sleep(shell: Shell, words: Sequence[str]) -> Steps:
 
 
 def _wait(shell: Shell, words: Sequence[str]) -> Steps:
-    if words[1:] and not all(word.isdigit() for word in words[1:]):
-        raise NotUnderstood("a 'wait' for that")
-    left_s = max([0.0, *(end_s - shell.at_s for end_s in shell.jobs)])
-    if left_s:
-        yield left_s
-        shell.at_s += left_s
-    shell.jobs.clear()
+    ends = [shell.jobs[number] for number in _jobs(shell, words[1:])] if words[1:] else shell.jobs
+    end_s = max([shell.at_s, *ends])
+    if end_s > shell.at_s:
+        shell.waits = True
+        yield end_s - shell.at_s
+        shell.waits = False
+        if shell is shell.world.main and shell.world.told_s < end_s:
+            shell.at_s = shell.world.told_s
+            return INTERRUPTED
+        shell.at_s = end_s
     return 0
+
+
+def _jobs(shell: Shell, words: Sequence[str]) -> list[int]:
+    """Indexes of the jobs with these process ids. Raises NotUnderstood."""
+    known = {str(shell.process_of(number)): number for number in range(len(shell.jobs))}
+    if not all(word in known for word in words):
+        raise NotUnderstood(f"what is meant by process {' '.join(words)} is not known")
+    return [known[word] for word in words]
 
 
 def _shell(shell: Shell, words: Sequence[str]) -> Steps:
@@ -51,6 +62,8 @@ def _shell(shell: Shell, words: Sequence[str]) -> Steps:
     child = shell.fork()
     child.variables = {name: value for name, value in child.variables.items() if name in child.exported}
     child.jobs, child.exits_on_error, child.traces = [], False, False
+    if shell.world.main is None:
+        shell.world.main = child
     is_text = False
     while rest and rest[0].startswith(("-", "+")) and rest[0] != "--":
         letters = rest.pop(0)
@@ -91,6 +104,8 @@ def _shell(shell: Shell, words: Sequence[str]) -> Steps:
 def _exec(shell: Shell, words: Sequence[str]) -> Steps:
     if len(words) == 1:
         return 0
+    if shell is shell.world.main:
+        shell.world.main = None
     raise Exit((yield from shell.run(words[1:])))
 
 
@@ -329,11 +344,39 @@ def _which(shell: Shell, words: list[str]) -> int:
 
 
 def _trap(shell: Shell, words: list[str]) -> int:
-    """What a program does when it is told to stop is not simulated: it stops."""
-    if words[-1:] in (["EXIT"], ["0"]) or len(words) == 1:
-        raise NotUnderstood("'trap' for EXIT")
+    rest = words[2:] if words[1:2] == ["--"] else words[1:]
+    names = [_signal(word) for word in rest[1:]]
+    if len(rest) < 2 or "EXIT" in names:
+        raise NotUnderstood("'trap' for EXIT, or without a signal")
+    for name in names:
+        if rest[0] == "-":
+            shell.traps.pop(name, None)
+        else:
+            shell.traps[name] = rest[0]
     return 0
 
+
+def _kill(shell: Shell, words: list[str]) -> int:
+    """Of jobs in the background, which end at once."""
+    rest = words[1:]
+    if rest[:1] == ["-s"]:
+        rest = rest[1:]
+    elif rest and rest[0].startswith("-"):
+        rest[0] = rest[0][1:]
+    else:
+        rest.insert(0, TERM)
+    if not rest[1:] or _signal(rest[0]) not in (TERM, "INT", "KILL", "QUIT"):
+        raise NotUnderstood(f"'{' '.join(words)}'")
+    for number in _jobs(shell, rest[1:]):
+        shell.jobs[number] = min(shell.jobs[number], shell.at_s)
+    return 0
+
+
+def _signal(word: str) -> str:
+    return _SIGNALS.get(word, word.upper().removeprefix("SIG"))
+
+
+_SIGNALS = {"0": "EXIT", "2": "INT", "3": "QUIT", "9": "KILL", "15": TERM}
 
 TIMED: dict[str, Callable[[Shell, Sequence[str]], Steps]] = {
     "sleep": _sleep,
@@ -359,5 +402,5 @@ TOOLS: dict[str, Tool] = {
     "head": text_tools.head, "wc": text_tools.wc, "grep": text_tools.grep, "sort": text_tools.sort,
     "tee": file_tools.tee, "base64": text_tools.base64, "read": _read, "basename": text_tools.basename,
     "dirname": text_tools.dirname, "which": _which, "test": conditions.test, "[": conditions.test,
-    "[[": conditions.test, "trap": _trap, "tar": archives.tar,
+    "[[": conditions.test, "trap": _trap, "kill": _kill, "tar": archives.tar,
 }  # fmt: skip

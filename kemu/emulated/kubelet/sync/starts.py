@@ -500,6 +500,24 @@ class Starts:
             now_s=container.started_ns / SECOND_NS,
         )
 
+    def is_told(self, worker: Worker, container: Container, asked_ns: int) -> bool:
+        """It gets SIGTERM then. False: it stops at once, or as the pod says; otherwise its course says when."""
+        course = container.course
+        if course is None or self._programs is None or container.kind == INIT:
+            return False
+        if lives.states(worker.pod, container, (lives.RUN_SECONDS, lives.SHUTDOWN_SECONDS)):
+            return False
+        found = self._programs.stop(
+            self._pod(worker),
+            containers.spec_of(worker.pod, container),
+            restarts=container.restarts,
+            unix_s=(self._clock.unix_offset_ns + container.started_ns) / SECOND_NS,
+            after_s=(asked_ns - container.started_ns) / SECOND_NS,
+            has_traps=course.has_traps,
+        )
+        container.course = found or course
+        return found is not None
+
     def _pod(self, worker: Worker) -> core_v1_pb2.Pod:
         """As its containers know it."""
         return worker.pod if self._boxes is None else self._boxes.addressed(worker)

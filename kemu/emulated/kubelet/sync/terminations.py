@@ -126,12 +126,13 @@ class Terminations:
     def _ask(self, worker: Worker, container: Container, asked_ns: int, kill_ns: int) -> None:
         """It gets SIGTERM at ``asked_ns``, which may be past or to come."""
         container.asked_ns, container.kill_ns = asked_ns, kill_ns
-        by_itself_ns = asked_ns + int(lives.shutdown_s(worker.pod, container) * SECOND_NS)
+        is_told = self._starts.is_told(worker, container, asked_ns)
+        end_ns = kill_ns + 1 if is_told else asked_ns + int(lives.shutdown_s(worker.pod, container) * SECOND_NS)
         exit_ns = starts.exit_ns(worker, container)
-        if exit_ns is not None and exit_ns < by_itself_ns:
-            by_itself_ns = exit_ns
-        container.forced = kill_ns < by_itself_ns
-        end_ns = min(by_itself_ns, kill_ns)
+        if exit_ns is not None and exit_ns < end_ns:
+            end_ns = exit_ns
+        container.forced = kill_ns < end_ns
+        end_ns = min(end_ns, kill_ns)
         if end_ns <= self._clock.now_ns():
             self._stopped(worker, container)
         else:

@@ -3,6 +3,7 @@ the end, what an object does not have can be replaced, and a copy of that is nul
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -10,16 +11,20 @@ from typing import Any
 from kemu.emulated.objects import plain
 from kemu.errors import Invalid, KemuError
 
+MOST_COPIED_BYTES = 3 << 20
+"""``JSONPatchMaxCopyBytes``"""
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def apply(data: dict[str, Any], operations: list[Any]) -> dict[str, Any]:
     """The data after all of the operations. Raises :class:`kemu.errors.Invalid` for one that does not fit."""
     found: Any = plain.copied(data)
+    copied = 0
     for one in operations:
         try:
+            copied += _copied_bytes(found, one, copied)
             found = _apply(found, one)
-        except (LookupError, TypeError, ValueError):
+        except (LookupError, TypeError, ValueError, DoesNotApply):
             raise Invalid("the server rejected our request due to an error in our request") from None
     if not isinstance(found, dict):
         raise Invalid("the server rejected our request due to an error in our request")
@@ -36,14 +41,31 @@ class DoesNotApply(KemuError):
 def apply_told(data: dict[str, Any], operations: Sequence[Any]) -> dict[str, Any]:
     """As :func:`apply`, but the error says which operation does not fit, and why. Raises DoesNotApply."""
     found: Any = plain.copied(data)
+    copied = 0
     for one in operations:
         try:
+            copied += _copied_bytes(found, one, copied)
             found = _apply(found, one)
         except (LookupError, TypeError, ValueError):
             raise _told(found, one) from None
     if not isinstance(found, dict):
         raise DoesNotApply("the patched document is no object")
     return found
+
+
+def _copied_bytes(root: dict[str, Any] | list[Any], one: dict[str, Any], before: int) -> int:
+    """What a copy adds to the document. Raises DoesNotApply where all copies of a patch together add too much: each
+    could double the document."""
+    if one.get("op") != "copy":
+        return 0
+    value = _get(*_find(root, one["from"]))
+    size = 0 if value is None else len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    if before + size > MOST_COPIED_BYTES:
+        raise DoesNotApply(
+            f"Unable to complete the copy, the accumulated size increase of copy is {before + size}, exceeding the "
+            f"limit {MOST_COPIED_BYTES}"
+        )
+    return size
 
 
 def _told(root: dict[str, Any] | list[Any], one: dict[str, Any]) -> DoesNotApply:
