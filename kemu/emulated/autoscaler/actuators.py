@@ -15,7 +15,7 @@ from kemu import errors
 from kemu.emulated.autoscaler import pod_rules, taints
 from kemu.emulated.autoscaler.cluster_states import ClusterState, Tell
 from kemu.emulated.autoscaler.providers import NodeGroup, Provider, ProviderError
-from kemu.emulated.autoscaler.scale_downs import Removable
+from kemu.emulated.autoscaler.scale_downs import Removable, Utilization
 from kemu.emulated.autoscaler.settings import ScaleDown
 from kemu.emulated.autoscaler.simulator.drainability import Budgets, Rules
 from kemu.emulated.client import clients, retries
@@ -28,6 +28,8 @@ EVICTION_RETRY_S = 10.0
 HEADROOM_S = 30.0
 """After the grace period, before pods that are still there count as stuck (``DefaultPodEvictionHeadroom``)."""
 LOOKS_S = 5.0
+CONFLICT_RETRY_S, CONFLICTS_NS = 0.75, 5 * SECOND_NS
+"""How long it waits after a conflict about a node, and until when (``conflictRetryInterval``, ``maxRetryDeadline``)."""
 
 Record = Callable[[Any, str, str, str], None]
 """An event about an object: type, reason and message."""
@@ -91,7 +93,7 @@ class Actuator:
         self,
         empty: Sequence[Removable],
         full: Sequence[Removable],
-        utilization: Mapping[str, float],
+        utilization: Mapping[str, Utilization],
         seen: Revisions,
     ) -> int:
         """Begin to delete as many of them as may go at a time; returns how many (``StartDeletion``, ``CropNodes``).
@@ -113,8 +115,7 @@ class Actuator:
         for one in full:
             name = one.node.metadata.name
             pods = ",".join(pod.metadata.name for pod in one.pods)
-            used = f"{utilization.get(name, 0.0):g}"
-            text = f"Scale-down: removing node {name}, utilization: {used}, pods to reschedule: {pods}"
+            text = f"Scale-down: removing node {name}, utilization: {utilization[name]}, pods to reschedule: {pods}"
             self._tell("Normal", "ScaleDown", text)
             self.drained[name] = self._group(name)
         for one, drain in [*((one, False) for one in empty), *((one, True) for one in full)]:
@@ -189,15 +190,18 @@ class Actuator:
 
     async def _change(self, node: core_v1_pb2.Node, change: Callable[[core_v1_pb2.Node], bool]) -> None:
         """Change a node that may be out of date: where it is, or nothing is to be changed, the newest one is asked
-        for."""
-        name, latest = node.metadata.name, False
+        for. Raises ApiError."""
+        clock, name, latest = self._env.clock, node.metadata.name, False
+        until_ns = clock.now_ns() + CONFLICTS_NS
         while True:
             fresh = meta.copied(node)
             if change(fresh):
                 try:
                     await retries.patiently(self._env, functools.partial(self._client.update, fresh))
                 except errors.Conflict:
-                    pass
+                    if clock.now_ns() >= until_ns:
+                        raise
+                    await clock.sleep(CONFLICT_RETRY_S)
                 else:
                     return
             elif latest:
@@ -254,11 +258,12 @@ class Actuator:
         by_default = (
             settings.daemon_set_eviction_for_occupied_nodes if drain else settings.daemon_set_eviction_for_empty_nodes
         )
-        daemons = [pod for pod in moves.daemons if _evicts_daemon(pod, by_default)]
+        there = [pod for pod in self._cluster.pods_on(name) if not pod_rules.is_mirror(pod)]
+        daemons = [pod for pod in there if pod_rules.of_daemon_set(pod) and _evicts_daemon(pod, by_default)]
         for pod in daemons:
             self._env.spawn(self._evict(pod, needed=False), f"evict {pod.metadata.name}")
         # Those that terminate already go by themselves, and are waited for.
-        pods = [pod for pod in self._cluster.pods_on(name) if drain and _is_drained(pod)]
+        pods = [pod for pod in there if drain and not pod_rules.of_daemon_set(pod)]
         tasks = [self._env.spawn(self._evict(pod, needed=True), f"evict {pod.metadata.name}") for pod in pods]
         failures = [failure for failure in await asyncio.gather(*tasks) if failure]
         if failures:
@@ -311,10 +316,6 @@ class Actuator:
         except errors.ApiError:
             return True
         return found.spec.nodeName == node
-
-
-def _is_drained(pod: core_v1_pb2.Pod) -> bool:
-    return not pod_rules.is_mirror(pod) and not pod_rules.of_daemon_set(pod)
 
 
 def _evicts_daemon(pod: core_v1_pb2.Pod, by_default: bool) -> bool:

@@ -14,6 +14,7 @@ could find nothing new is left out.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -43,6 +44,10 @@ STATUS = "cluster-autoscaler-status"
 """The ConfigMap that events about the autoscaler itself regard."""
 NEW_POD_S, NEW_GPU_POD_S = 2, 30
 """If all pods are younger, more may follow: wait for an iteration (``unschedulablePodTimeBuffer``)."""
+SOFT_TAINTS_NS = 3 * SECOND_NS
+"""So long it marks candidates in one iteration (``max-bulk-soft-taint-time``)."""
+START_NS = 600 * SECOND_NS
+"""So long after its start, nodes need not be ready (``NodesNotReadyAfterStartTimeout``)."""
 NEVER_NS = -3600 * SECOND_NS
 """At the start nothing has been scaled for long."""
 
@@ -77,7 +82,7 @@ class ClusterAutoscaler:
         self._informers = self._watch()
         rules = drainability.Rules(
             self._settings.scale_down,
-            {name: self._informers[name].store for name in ("daemonsets", "jobs", "replicasets", "statefulsets")},
+            {name: self._informers[name].store for name in drainability.OWNERS.values()},
         )
         self._planner = scale_downs.Planner(self._provider, self._settings.scale_down, rules)
         self._actuator = actuators.Actuator(
@@ -86,6 +91,9 @@ class ClusterAutoscaler:
         )  # fmt: skip
         self._placements = Placements()
         self._scaled_up_ns = self._deleted_ns = self._failed_ns = NEVER_NS
+        self._born_ns = env.clock.now_ns()
+        self._usable = 0
+        """How many nodes are ready and not cordoned."""
         self._hopeless: dict[str, str] = {}
         """Pods for which it cannot do anything, by UID, and why."""
         self._seen: actuators.Revisions = {"pods_rev": 0, "nodes_rev": 0}
@@ -267,12 +275,15 @@ class ClusterAutoscaler:
         revisions = {name: self._informers[name].revision for name in ("pods", "nodes")}
         self._seen = {"pods_rev": revisions["pods"], "nodes_rev": revisions["nodes"]}
         nodes = list(self._informers["nodes"].store.values())
-        if not self._settings.scale_up_from_zero and not any(taints.readiness(node)[0] for node in nodes):
+        if not self._settings.scale_up_from_zero and not any(_is_usable(node) for node in nodes):
             # EmptyClusterProcessor.ShouldAbort
-            self._tell("Warning", "ClusterUnhealthy", f"Cluster has no {'ready ' if nodes else ''}nodes.")
+            self._planner.forget()
+            if not nodes or now_ns > self._born_ns + START_NS:
+                self._tell("Warning", "ClusterUnhealthy", f"Cluster has no {'ready ' if nodes else ''}nodes.")
             return
         self._place_nominated()
         nodes = self._without_devices(nodes)
+        self._usable = sum(map(_is_usable, nodes))
         slices = self._informers["resourceslices"].store.values() if snapshot.devices is not None else ()
         sets = self._informers["daemonsets"].store.values()
         templates = self._templates.find(snapshot, nodes, sets, slices, unix_ns)
@@ -283,7 +294,9 @@ class ClusterAutoscaler:
             self._tell("Warning", "ClusterUnhealthy", "Cluster is unhealthy")
             return
         for name, machines in state.not_created().items():
-            await self._provider.delete_nodes(self._provider.groups[name], machines)
+            with contextlib.suppress(ProviderError):
+                await self._provider.delete_nodes(self._provider.groups[name], machines)
+                state.recalculate()
         if await state.fix_sizes(now_ns):
             return
         nodes = self._add_upcoming(nodes, templates, now_ns)
@@ -320,8 +333,13 @@ class ClusterAutoscaler:
         for name, machines in self._state.late(now_ns).items():
             group = self._provider.groups[name]
             surplus = machines[: max(0, group.target_size - group.min_size)]
-            if surplus:
-                await self._provider.delete_nodes(group, surplus)
+            try:
+                if surplus:
+                    await self._provider.delete_nodes(group, surplus)
+            except ProviderError as error:
+                for machine in surplus:
+                    self._tell("Warning", "DeleteUnregisteredFailed", f"Failed to remove node {machine}: {error}")
+                return
             for machine in surplus:
                 self._tell("Normal", "DeleteUnregistered", f"Removed unregistered node {machine}")
 
@@ -379,10 +397,11 @@ class ClusterAutoscaler:
         """Returns whether nothing may be removed in this iteration."""
         if not pods:
             return False
-        if self._settings.max_nodes_total and len(self._state.total.ready) >= self._settings.max_nodes_total:
+        if self._settings.max_nodes_total and self._usable >= self._settings.max_nodes_total:
             text = f"Max total nodes in cluster reached: {self._settings.max_nodes_total}"
             self._tell("Warning", "MaxNodesTotalReached", text)
-            self._give_up([(pod, scale_ups.MAX_NODES) for pod in pods])
+            if not self._settings.enforce_node_group_min_size:  # Its status replaces this one.
+                self._give_up([(pod, scale_ups.MAX_NODES) for pod in pods])
             return False
         oldest_s = max(self._age_s(pod, unix_ns) for pod in pods)
         gpu_s = max((self._age_s(pod, unix_ns) for pod in pods if pod_rules.requests_gpu(pod)), default=NEW_GPU_POD_S)
@@ -390,14 +409,15 @@ class ClusterAutoscaler:
             self._again = True
             return True
         plan = scale_ups.plan(
-            self._snapshot, pods, templates, self._provider, self._state, self._settings, self._env.random, now_ns
-        )
+            self._snapshot, pods, templates, self._provider, self._state, self._settings, self._env.random, now_ns,
+            self._tell,
+        )  # fmt: skip
         if plan.limited:
             text = f"Max total nodes in cluster reached: {self._settings.max_nodes_total}"
             self._tell("Warning", "MaxNodesTotalReached", text)
         if plan.resizes:
             await self._grow(plan.resizes, plan.pods, now_ns)
-        else:
+        elif not plan.limited:
             self._give_up(plan.hopeless)
         return False
 
@@ -427,6 +447,7 @@ class ClusterAutoscaler:
             self._tell("Normal", "ScaledUpGroup", f"Scale-up: group {group.name} size set {change}")
         if resizes:
             self._scaled_up_ns = now_ns
+            self._state.recalculate()
             text = f"pod triggered scale-up: [{' '.join(str(resize) for resize in resizes)}]"
             for pod in pods:
                 self._hopeless.pop(pod.metadata.uid, None)
@@ -461,6 +482,7 @@ class ClusterAutoscaler:
             try:
                 if await self._actuator.start(empty, full, planner.utilization, self._seen):
                     self._deleted_ns = now_ns
+                    self._state.recalculate()
             except errors.ApiError:
                 self._failed_ns = now_ns
                 raise
@@ -469,23 +491,29 @@ class ClusterAutoscaler:
     async def _soft_taints(self, nodes: Sequence[core_v1_pb2.Node]) -> None:
         """Mark unneeded nodes, so that schedulers prefer others (``UpdateSoftDeletionTaints``)."""
         left = self._settings.scale_down.max_bulk_soft_taints
+        until_ns = self._env.clock.now_ns() + SOFT_TAINTS_NS
         mine = [node for node in nodes if self._group(node) and not taints.has(node, taints.TO_BE_DELETED)]
-        going = self._actuator.going()
         for wanted in (False, True):
             for node in mine:
                 name = node.metadata.name
-                if left <= 0 or name in going or (name in self._planner.unneeded) != wanted:
+                if left <= 0 or self._env.clock.now_ns() >= until_ns or (name in self._planner.unneeded) != wanted:
                     continue
                 if taints.has(node, taints.DELETION_CANDIDATE) == wanted:
                     continue
                 left -= 1
-                if wanted:
-                    await self._actuator.mark(node, taints.DELETION_CANDIDATE, "PreferNoSchedule")
-                else:
-                    await self._actuator.unmark(node, taints.DELETION_CANDIDATE)
+                with contextlib.suppress(errors.ApiError):
+                    if wanted:
+                        await self._actuator.mark(node, taints.DELETION_CANDIDATE, "PreferNoSchedule")
+                    else:
+                        await self._actuator.unmark(node, taints.DELETION_CANDIDATE)
 
     def _group(self, node: core_v1_pb2.Node) -> NodeGroup | None:
         return self._provider.group_of(node.metadata.name)
+
+
+def _is_usable(node: core_v1_pb2.Node) -> bool:
+    """``IsNodeReadyAndSchedulable``."""
+    return taints.readiness(node)[0] and not node.spec.unschedulable
 
 
 def _turn(next_ns: int, now_ns: int, every_ns: int) -> int:

@@ -77,6 +77,8 @@ class ClusterState:
         """By group, of those with machines."""
         self.total = Readiness()
         self._nodes = 0
+        self._targets: dict[str, int] = {}
+        """Sizes of groups as of the last :meth:`recalculate`."""
 
     # --- what happens ------------------------------------------------------------------------------------------------
 
@@ -114,11 +116,16 @@ class ClusterState:
     async def update(self, nodes: Sequence[core_v1_pb2.Node], now_ns: int, unix_ns: int) -> None:
         """Take over what nodes and provider say (``UpdateNodes``)."""
         self._nodes = len(nodes)
+        self.recalculate()
         self._update_unregistered(nodes, now_ns)
         self._update_readiness(nodes, now_ns, unix_ns)
         await self._update_requests(now_ns)
         self._handle_failures(now_ns)
         self._update_wrong_sizes(now_ns)
+
+    def recalculate(self) -> None:
+        """Take over the sizes of groups (``Recalculate``)."""
+        self._targets = {group.name: group.target_size for group in self._provider.groups.values()}
 
     def _update_unregistered(self, nodes: Iterable[core_v1_pb2.Node], now_ns: int) -> None:
         registered = {node.metadata.name for node in nodes}
@@ -210,7 +217,7 @@ class ClusterState:
             count = self.readiness.get(group.name)
             if count is None:
                 continue
-            target, there = group.target_size, len(count.registered)
+            target, there = self._targets[group.name], len(count.registered)
             coming = len(count.unregistered) + len(count.long_unregistered)
             if there > target or there < target - coming:
                 known = self._wrong.get(group.name)
@@ -219,15 +226,13 @@ class ClusterState:
         self._wrong = found
 
     async def fix_sizes(self, now_ns: int) -> bool:
-        """Where fewer nodes than the target are there for long, lower it (``fixNodeGroupSize``)."""
+        """Where fewer nodes than the target are there for long, lower it (``fixNodeGroupSize``). Raises
+        ProviderError."""
         fixed = False
         for name, wrong in self._wrong.items():
             missing = wrong.expected - wrong.current
             if missing > 0 and self._is_late(wrong.since_ns, now_ns):
-                try:
-                    await self._provider.decrease(self._provider.groups[name], missing)
-                except ProviderError:
-                    continue
+                await self._provider.decrease(self._provider.groups[name], missing)
                 fixed = True
         return fixed
 
@@ -244,7 +249,7 @@ class ClusterState:
         count = self.readiness.get(group.name)
         least = self._least(group)
         if count is None:
-            return group.target_size == 0 or least == 0
+            return self._targets[group.name] == 0 or least == 0
         missing = max(0, least - len(count.ready))
         known = len(count.ready) + len(count.unready) + len(count.not_started)
         settings = self._settings
@@ -253,7 +258,7 @@ class ClusterState:
 
     def _least(self, group: NodeGroup) -> int:
         count = self.readiness.get(group.name, Readiness())
-        least = group.target_size - len(count.long_unregistered)
+        least = self._targets[group.name] - len(count.long_unregistered)
         request = self._scale_ups.get(group.name)
         return least - (request.increase if request is not None else 0)
 
@@ -264,7 +269,7 @@ class ClusterState:
     def _to_come(self, group: NodeGroup) -> int:
         """``calculateUpcomingNodesInNodeGroup``."""
         count = self.readiness.get(group.name, Readiness())
-        return group.target_size - len(count.ready) - len(count.unready) - len(count.long_unregistered)
+        return self._targets[group.name] - len(count.ready) - len(count.unready) - len(count.long_unregistered)
 
     def upcoming(self, now_ns: int) -> tuple[dict[str, int], list[str]]:
         """How many nodes each group is about to get, and those of them that have registered (``GetUpcomingNodes``)."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from kemu.emulated.autoscaler.cluster_states import Tell
 from kemu.emulated.autoscaler.providers import NodeGroup
 from kemu.emulated.autoscaler.settings import Settings
 from kemu.emulated.autoscaler.templates import Template
@@ -33,13 +34,18 @@ class Option:
 
 Filter = Callable[[Sequence[Option], Settings, int], Sequence[Option]]
 """The options, the settings, and how many nodes there are."""
+NOT_MATCHED, NONE_MATCHED = "PriorityConfigMapNotMatchedGroup", "PriorityConfigMapNoGroupMatched"
 
 
-def best(options: Sequence[Option], settings: Settings, cluster_size: int, rng: Random) -> Option | None:
-    """None: the expander wants none of them."""
+def best(
+    options: Sequence[Option], settings: Settings, cluster_size: int, rng: Random, tell: Tell | None = None
+) -> Option | None:
+    """None: the expander wants none of them. ``tell``: of groups without a priority."""
     for name in settings.expander.split(","):
         if name == "random":
             break
+        if name == "priority" and tell is not None:
+            _complain(options, settings, tell)
         options = FILTERS[name](options, settings, cluster_size)
         if len(options) == 1:
             return options[0]
@@ -78,18 +84,28 @@ def _least_nodes(options: Sequence[Option], settings: Settings, cluster_size: in
 
 def _priority(options: Sequence[Option], settings: Settings, cluster_size: int) -> Sequence[Option]:
     """The group whose name matches an expression of the highest priority (``expander/priority``)."""
-    priorities = {int(priority): expressions for priority, expressions in settings.priorities.items()}
+    chosen = _extremes(options, lambda option: -_priority_of(option, settings))
+    return chosen if chosen and _priority_of(chosen[0], settings) >= 0 else options
 
-    def of(option: Option) -> int:
-        matching = (
-            priority
-            for priority, expressions in priorities.items()
-            if any(re.search(expression, option.group.name) for expression in expressions)
-        )
-        return max(matching, default=-1)
 
-    chosen = _extremes(options, lambda option: -of(option))
-    return chosen if chosen and of(chosen[0]) >= 0 else options
+def _priority_of(option: Option, settings: Settings) -> int:
+    """-1: it has none."""
+    matching = (
+        int(priority)
+        for priority, expressions in settings.priorities.items()
+        if any(re.search(expression, option.group.name) for expression in expressions)
+    )
+    return max(matching, default=-1)
+
+
+def _complain(options: Sequence[Option], settings: Settings, tell: Tell) -> None:
+    strangers = [option.group.name for option in options if _priority_of(option, settings) < 0]
+    for name in strangers:
+        why = f"node group {name} not found in priority expander configuration. The group won't be used."
+        tell("Warning", NOT_MATCHED, f"Priority expander: {why}")
+    if options and len(strangers) == len(options):
+        why = "no priorities info found for any of the expansion options. No options filtered."
+        tell("Warning", NONE_MATCHED, f"Priority expander: {why}")
 
 
 def _price(options: Sequence[Option], settings: Settings, cluster_size: int) -> Sequence[Option]:

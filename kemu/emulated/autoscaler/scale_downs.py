@@ -6,9 +6,10 @@ go is gone for those behind it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from kemu.emulated.autoscaler import pod_rules, taints
 from kemu.emulated.autoscaler.expanders import GPU
@@ -43,6 +44,25 @@ class Removable:
     since_ns: int = 0
 
 
+class Utilization(NamedTuple):
+    """How much of a node is in use (``utilization.Info``)."""
+
+    used: float
+    resource: str
+    """Of which that is the share."""
+    shares: Mapping[str, float]
+
+    def __str__(self) -> str:
+        """As Go prints it."""
+        of_nodes = [self.shares.get(name, 0.0) for name in (requests.CPU, requests.MEMORY, GPU)]
+        devices = 0.0 if self.resource in self.shares else self.used
+        return f"{{{' '.join([*map(_go, (*of_nodes, devices)), self.resource, _go(self.used)])}}}"
+
+
+def _go(share: float) -> str:
+    return repr(share).removesuffix(".0")
+
+
 @dataclass
 class Planner:
     """Remembers from iteration to iteration."""
@@ -54,7 +74,7 @@ class Planner:
     """By node."""
     reasons: dict[str, str] = field(default_factory=dict)
     """Why the others stay."""
-    utilization: dict[str, float] = field(default_factory=dict)
+    utilization: dict[str, Utilization] = field(default_factory=dict)
     changes: int = 0
     """How much has happened in the cluster, as far as its caller counts."""
     _until_ns: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -171,14 +191,15 @@ class Planner:
             of_devices = None if snapshot.devices is None else snapshot.devices.utilization(name, pods)
         except UtilizationError:
             return UNKNOWN
-        used, resource = of_devices or utilization(
-            node, pods, unix_ns, ignore_daemons=self.settings.ignore_daemon_sets_utilization
-        )
+        found = utilization(node, pods, unix_ns, ignore_daemons=self.settings.ignore_daemon_sets_utilization)
+        if of_devices:
+            found = Utilization(*of_devices, {})
         if not self.settings.unready_enabled and not taints.readiness(node)[0]:
             return UNREADY
-        self.utilization[name] = used
-        threshold = self.settings.gpu_utilization_threshold if resource == GPU else self.settings.utilization_threshold
-        return BUSY if used > threshold else ""
+        self.utilization[name] = found
+        settings = self.settings
+        threshold = settings.gpu_utilization_threshold if found.resource == GPU else settings.utilization_threshold
+        return BUSY if found.used > threshold else ""
 
     def _simulate(
         self,
@@ -257,13 +278,13 @@ class Planner:
 
 def utilization(
     node: core_v1_pb2.Node, pods: Sequence[core_v1_pb2.Pod], unix_ns: int, *, ignore_daemons: bool
-) -> tuple[float, str]:
-    """The larger share of CPU and memory that pods request, or the share of GPUs, and of what (``Calculate``)."""
+) -> Utilization:
+    """The larger share of CPU and memory that pods request, or the share of GPUs (``Calculate``)."""
     offered = requests.resource_list(node.status.allocatable)
-    if offered.get(GPU):
-        return _share(GPU, offered, pods, unix_ns, ignore_daemons), GPU
-    shares = [(_share(name, offered, pods, unix_ns, ignore_daemons), name) for name in (requests.MEMORY, requests.CPU)]
-    return max(shares, key=lambda one: one[0])
+    names = (GPU,) if offered.get(GPU) else (requests.CPU, requests.MEMORY)
+    shares = {name: _share(name, offered, pods, unix_ns, ignore_daemons) for name in names}
+    used, resource = max((share, name) for name, share in shares.items())
+    return Utilization(used, resource, shares)
 
 
 def _share(
@@ -277,4 +298,5 @@ def _share(
         elif not pod_rules.terminates_long(pod, unix_ns):
             wanted += amount
     room = offered.get(resource, 0) - passed_over
-    return wanted / room if room > 0 else 0.0
+    # As Go divides: daemon pods may request more than there is.
+    return wanted / room if room else math.inf if wanted else math.nan

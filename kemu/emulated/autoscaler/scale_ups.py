@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.emulated.autoscaler import estimators, expanders
-from kemu.emulated.autoscaler.cluster_states import ClusterState
+from kemu.emulated.autoscaler.cluster_states import ClusterState, Tell
 from kemu.emulated.autoscaler.expanders import Option
 from kemu.emulated.autoscaler.providers import NodeGroup, Provider
 from kemu.emulated.autoscaler.settings import Settings
@@ -54,7 +54,7 @@ class Plan:
     hopeless: list[tuple[Any, str]] = field(default_factory=list)
     """Pods that no group can take, and why, in the words of the event."""
     limited: bool = False
-    """The cluster has as many nodes as it may."""
+    """The cluster may not have so many nodes."""
 
 
 def plan(
@@ -66,6 +66,7 @@ def plan(
     settings: Settings,
     rng: Random,
     now_ns: int,
+    tell: Tell,
 ) -> Plan:
     """``ScaleUp`` up to its execution."""
     cluster_size = len(snapshot.nodes())
@@ -87,17 +88,18 @@ def plan(
             nodes, taken = estimators.estimate(snapshot, fitting[group.name], templates[group.name], limit)
             if nodes and taken:
                 options.append(Option(group, templates[group.name], nodes, taken))
-    best = expanders.best(options, settings, cluster_size, rng)
+    best = expanders.best(options, settings, cluster_size, rng, tell)
     hopeless = [(pod, _why(group, skipped)) for group in groups if not group.schedulable for pod in group.pods]
     if best is None:
         return Plan(hopeless=hopeless)
     wanted = best.nodes
-    if settings.max_nodes_total and wanted + cluster_size > settings.max_nodes_total:
+    limited = bool(settings.max_nodes_total) and wanted + cluster_size > settings.max_nodes_total
+    if limited:
         wanted = settings.max_nodes_total - cluster_size
         if wanted < 1:
             return Plan(hopeless=hopeless, limited=True)
     similar = _similar(best.group, valid, fitting, templates) if settings.balance_similar_node_groups else []
-    return Plan(balanced([best.group, *similar], wanted), best.pods, hopeless)
+    return Plan(balanced([best.group, *similar], wanted), best.pods, hopeless, limited)
 
 
 def to_minimum(provider: Provider, state: ClusterState, now_ns: int) -> list[Resize]:

@@ -49,6 +49,7 @@ class Templates:
         self._provider = provider
         self._force = force_daemon_sets
         self._kept: dict[str, Template] = {}
+        self._made = 0
 
     def find(
         self,
@@ -79,7 +80,7 @@ class Templates:
     def _of_node(
         self, snapshot: Snapshot, example: core_v1_pb2.Node, group: NodeGroup, sets: Sequence[apps_v1_pb2.DaemonSet]
     ) -> Template:
-        node = _sanitized(example, group)
+        node = self._sanitized(example, group)
         pods, running = [], set()
         for pod in snapshot.pods_on(example.metadata.name):
             if pod.metadata.HasField("deletionTimestamp"):
@@ -94,8 +95,26 @@ class Templates:
         return Template(node, tuple(pods))
 
     def _of_group(self, group: NodeGroup, sets: Sequence[apps_v1_pb2.DaemonSet]) -> Template:
-        node = _sanitized(group.template, group)
+        node = self._sanitized(group.template, group)
         return Template(node, tuple(_daemons(node, sets)), group.slices)
+
+    def _sanitized(self, example: core_v1_pb2.Node, group: NodeGroup) -> core_v1_pb2.Node:
+        node = core_v1_pb2.Node()
+        # No node of the cluster can have that name: a colon may not stand in one. Names are not used again, so that no
+        # pod has a hint to the next iteration's nodes to come.
+        self._made += 1
+        node.metadata.name = node.metadata.uid = f"template-node-for:{group.name}-{self._made}"
+        for key, value in example.metadata.labels.items():
+            node.metadata.labels[key] = value
+        node.metadata.labels[HOSTNAME] = node.metadata.name
+        node.metadata.labels[TEMPLATE_LABEL] = "true"
+        node.spec.unschedulable = example.spec.unschedulable
+        node.spec.taints.extend(taint for taint in example.spec.taints if taints.is_expected_on_new_nodes(taint.key))
+        for name in example.status.allocatable:
+            node.status.allocatable[name].CopyFrom(example.status.allocatable[name])
+        for name in example.status.capacity:
+            node.status.capacity[name].CopyFrom(example.status.capacity[name])
+        return node
 
 
 def _is_good(node: core_v1_pb2.Node, unix_ns: int) -> bool:
@@ -103,23 +122,6 @@ def _is_good(node: core_v1_pb2.Node, unix_ns: int) -> bool:
     ready, since_ns = taints.readiness(node)
     stable = since_ns + STABLE_NS < unix_ns
     return ready and stable and not node.spec.unschedulable and not taints.has(node, taints.TO_BE_DELETED)
-
-
-def _sanitized(example: core_v1_pb2.Node, group: NodeGroup) -> core_v1_pb2.Node:
-    node = core_v1_pb2.Node()
-    # No node of the cluster can have that name: a colon may not stand in one.
-    node.metadata.name = node.metadata.uid = f"template-node-for:{group.name}"
-    for key, value in example.metadata.labels.items():
-        node.metadata.labels[key] = value
-    node.metadata.labels[HOSTNAME] = node.metadata.name
-    node.metadata.labels[TEMPLATE_LABEL] = "true"
-    node.spec.unschedulable = example.spec.unschedulable
-    node.spec.taints.extend(taint for taint in example.spec.taints if taints.is_expected_on_new_nodes(taint.key))
-    for name in example.status.allocatable:
-        node.status.allocatable[name].CopyFrom(example.status.allocatable[name])
-    for name in example.status.capacity:
-        node.status.capacity[name].CopyFrom(example.status.capacity[name])
-    return node
 
 
 def _daemons(node: core_v1_pb2.Node, sets: Sequence[apps_v1_pb2.DaemonSet]) -> list[core_v1_pb2.Pod]:

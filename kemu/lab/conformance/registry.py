@@ -19,6 +19,10 @@ _MODULES = {
     "autoscaling": ("kemu.lab.conformance.controllers.autoscaling", "kemu.lab.conformance.controllers.autoscaling"),
     "bodies": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
     "claims": ("kemu.lab.conformance.controllers.devices", "kemu.lab.conformance.controllers.devices"),
+    "cluster-autoscaling": (
+        "kemu.lab.conformance.controllers.cluster_autoscaling",
+        "kemu.lab.conformance.controllers.cluster_autoscaling",
+    ),
     "devices": ("kemu.lab.conformance.scheduler.devices", "kemu.lab.conformance.scheduler.devices"),
     "descheduler": ("kemu.lab.conformance.controllers.descheduling", "kemu.lab.conformance.controllers.descheduling"),
     "elections": ("kemu.lab.conformance.controllers.elections", "kemu.lab.conformance.controllers.elections"),

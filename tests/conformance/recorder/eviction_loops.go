@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"reflect"
 	"runtime"
 	"slices"
@@ -63,17 +62,6 @@ type loopAdmission struct {
 	AtMs  int64  `json:"atMs"`
 	Pod   string `json:"pod"`
 	Admit bool   `json:"admit"`
-}
-
-// inBubble calls work in a bubble of testing/synctest and returns when all goroutines that it started have ended.
-func inBubble(t *testing.T, work func(*testing.T) error) error {
-	var err error
-	if ok := t.Run("case", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) { err = work(t) })
-	}); err == nil && !ok {
-		err = errors.New("the case could not be played")
-	}
-	return err
 }
 
 // answerEvictionLoop starts the eviction manager in virtual time, on a node whose pods free what they used when killed.

@@ -60,27 +60,6 @@ func answerKubelet(t *testing.T, data json.RawMessage) (any, error) {
 	return nil, fmt.Errorf("%s: the recorder cannot ask the family %q", asked.ID, family)
 }
 
-// distinct asks again and again and returns all different answers, in the order in which they first came.
-func distinct(draws int, ask func() (any, error)) ([]json.RawMessage, error) {
-	var answers []json.RawMessage
-	seen := map[string]bool{}
-	for range draws {
-		given, err := ask()
-		if err != nil {
-			return nil, err
-		}
-		text, err := json.Marshal(given)
-		if err != nil {
-			return nil, err
-		}
-		if !seen[string(text)] {
-			seen[string(text)] = true
-			answers = append(answers, text)
-		}
-	}
-	return answers, nil
-}
-
 var resourcesOfQOS = []v1.ResourceName{"cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "example.com/gpu", "pods"}
 
 func answerQOS(data json.RawMessage) (any, error) {

@@ -26,9 +26,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -38,16 +35,6 @@ import (
 
 	"k8s.io/klog/v2"
 )
-
-type line struct {
-	Case   json.RawMessage `json:"case"`
-	Expect any             `json:"expect,omitempty"`
-}
-
-// ambiguous is the error of a case to which the same code gave several answers.
-type ambiguous struct{ answers int }
-
-func (a ambiguous) Error() string { return fmt.Sprintf("%d different answers: left out", a.answers) }
 
 // kind of the cases that are asked for; empty if nothing is.
 func kind(args []string) string {
@@ -97,61 +84,4 @@ func main() {
 	inVirtualTime(func(t *testing.T) {
 		recordAll(files, func(data json.RawMessage) (any, error) { return answer(t, data) }, stdout)
 	})
-}
-
-// recordAll answers the cases of all files; the process ends with 1 where one cannot be read or answered.
-func recordAll(files []string, answer func(json.RawMessage) (any, error), stdout io.Writer) {
-	out := bufio.NewWriter(stdout)
-	failed := false
-	for _, name := range files {
-		if err := record(name, answer, out); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			failed = true
-		}
-	}
-	if err := out.Flush(); err != nil || failed {
-		os.Exit(1)
-	}
-}
-
-// record answers each case of a file.
-func record(name string, answer func(json.RawMessage) (any, error), out io.Writer) error {
-	content, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	var reader io.Reader = bytes.NewReader(content)
-	if bytes.HasPrefix(content, []byte{0x1f, 0x8b}) {
-		if reader, err = gzip.NewReader(reader); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	lines := bufio.NewScanner(reader)
-	lines.Buffer(nil, 1<<28)
-	for number := 1; lines.Scan(); number++ {
-		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
-			continue
-		}
-		var one line
-		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
-			return fmt.Errorf("%s:%d: %w", name, number, err)
-		}
-		given, err := answer(one.Case)
-		if _, left := err.(ambiguous); left {
-			fmt.Fprintf(os.Stderr, "%s:%d: %v\n", name, number, err)
-			continue
-		} else if err != nil {
-			return fmt.Errorf("%s:%d: %w", name, number, err)
-		}
-		if err := write(out, line{Case: one.Case, Expect: given}); err != nil {
-			return err
-		}
-	}
-	return lines.Err()
-}
-
-func write(out io.Writer, one line) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(one)
 }

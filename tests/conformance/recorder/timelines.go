@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
-	"os"
-	"os/signal"
 	"reflect"
 	"slices"
 	"testing"
@@ -126,21 +124,14 @@ type outcomes struct {
 	Outcomes []*outcome `json:"outcomes"`
 }
 
-// inVirtualTime calls work with a test, which the bubbles of testing/synctest ask for, and ends the process.
+// inVirtualTime calls work as runTest does, with extenders that answer.
 func inVirtualTime(work func(*testing.T)) {
-	// The loop of os/signal must not begin within a bubble: it would hold its clock.
-	ignored := make(chan os.Signal, 1)
-	signal.Notify(ignored, os.Interrupt)
-	signal.Stop(ignored)
 	var err error
 	extenderAddress, err = serveExtenders(func() []extenderCase { return extendersOfCase })
 	must(err)
-	os.Args = os.Args[:1]
-	os.Stdout = os.Stderr
 	// The handlers of errors wait when errors come quickly, and so would the scheduler.
 	utilruntime.ErrorHandlers = nil
-	all := func(string, string) (bool, error) { return true, nil }
-	testing.Main(all, []testing.InternalTest{{Name: "record", F: work}}, nil, nil)
+	runTest(work)
 }
 
 // answerTimeline plays a case many times. Equal nodes and equal candidates are chosen in any order.

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing/synctest"
 	"time"
-	"unsafe"
 
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
@@ -617,12 +616,6 @@ func (w *objectWorld) summary() map[string]any {
 	}
 	found["pods"] = pods
 	return found
-}
-
-// fieldOf reads an unexported field.
-func fieldOf(pointer any, name string) any {
-	field := reflect.ValueOf(pointer).Elem().FieldByName(name)
-	return reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem().Interface()
 }
 
 func protobufSerializer() runtime.Serializer {

@@ -19,7 +19,13 @@ NOT_REPLICATED, LOCAL_STORAGE = "NotReplicated", "LocalStorageRequested"
 NOT_SAFE, SYSTEM_POD, NO_BUDGET = "NotSafeToEvictAnnotation", "UnmovableKubeSystemPod", "NotEnoughPdb"
 
 _REPLICATED = ("ReplicationController", "Job", "ReplicaSet", "StatefulSet")
-_OWNERS = {"DaemonSet": "daemonsets", "Job": "jobs", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}
+OWNERS = {
+    "DaemonSet": "daemonsets",
+    "Job": "jobs",
+    "ReplicaSet": "replicasets",
+    "ReplicationController": "replicationcontrollers",
+    "StatefulSet": "statefulsets",
+}
 
 
 class Budgets:
@@ -122,11 +128,17 @@ class Rules:
     def _lost_owner(self, pod: core_v1_pb2.Pod) -> str:
         """The rule ``ReplicaCount``."""
         reference = meta.controller_of(pod)
-        plural = _OWNERS.get(reference.kind) if reference is not None else None
+        plural = OWNERS.get(reference.kind) if reference is not None else None
         if reference is None or plural is None or plural not in self._owners:
+            return ""
+        is_of_apps = reference.apiVersion.startswith("apps/")
+        if plural in ("daemonsets", "statefulsets") and not is_of_apps:
+            return ""
+        if pod_rules.of_daemon_set(pod) and plural not in ("daemonsets", "replicationcontrollers"):
             return ""
         owner = self._owners[plural].get(f"{pod.metadata.namespace}/{reference.name}")
         if owner is None:
             return CONTROLLER_NOT_FOUND
-        few = plural == "replicasets" and owner.spec.replicas < self._settings.min_replica_count
+        counts = plural in ("replicasets", "replicationcontrollers")
+        few = counts and owner.spec.replicas < self._settings.min_replica_count
         return MIN_REPLICAS if few else ""
