@@ -55,6 +55,7 @@ def pytest_collection() -> Iterator[None]:
     found = yield
     sys.dont_write_bytecode = before
     garbage.settle()
+    garbage.look_rarely()
     gc.enable()
     return found
 

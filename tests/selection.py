@@ -22,13 +22,16 @@ import grimp
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("kemu", "tests", "experiments")
-ALL = ("pyproject.toml", "scripts/constraints.txt", "scripts/setup", "scripts/test", "tests/conftest.py")
+PLUGIN = tuple(f"kemu/doors/testing/{name}.py" for name in ("pytest_names", "pytest_plugin"))
+"""What pytest loads with kemu, whatever the test."""
+ALL = ("pyproject.toml", "scripts/constraints.txt", "scripts/setup", "scripts/test", "tests/conftest.py", *PLUGIN)
 """What all tests stand on."""
 NO_USERS = ("kemu._moved", "tests.selection")
 """They name modules that they do not use."""
 READ = ("scenarios",)
 """Folders at the root that kemu itself reads: elsewhere in it, words such as ``"hunts"`` mean something else."""
 NO_TEST = re.compile(r"^(\.ci/|\.gitignore$|LICENSE$)")
+_AT_ONCE = re.compile(r"^from (kemu[\w.]*) import (\w+)", re.MULTILINE)
 _QUOTED = re.compile(r"[\"']([\w.-]+)(?:[:/][^\"'\n]*)?[\"']")
 
 
@@ -40,6 +43,8 @@ class Tree:
         self.root = root
         self.packages = tuple(packages)
         self.graph = grimp.build_graph(*self.packages, exclude_type_checking_imports=True, cache_dir=None)
+        every = [".".join(names) for names in _AT_ONCE.findall(self.source("tests.conftest").read_text())]
+        """What the fixtures of all tests use; not what is imported where a test asks for it."""
         self.naming: dict[str, set[str]] = {}
         """The modules that have a word between quotes, by the word."""
         for module in sorted(self.graph.modules):
@@ -48,17 +53,20 @@ class Tree:
             text = self.source(module).read_text()
             for word in _QUOTED.findall(text):
                 self.naming.setdefault(word, set()).add(module)
-                self._depends(module, word, f"{word}.__main__")
+                if "." in word:
+                    self._depends(module, word, f"{word}.__main__")
             *folders, name = module.split(".")
             # Loaded by their names: variants by whoever is beside them, the API by who asks ``kemu`` for its names.
             self._depends(module, ".".join([*folders, "variants"]))
             if not module.startswith("kemu"):
                 if "subprocess" in text:
-                    self._depends(module, "kemu.doors.cli.main")
+                    self._depends(module, "kemu.__main__", "kemu.doors.cli.main")
                 if "kemu" in self.graph.find_modules_directly_imported_by(module):
                     self._depends(module, *self.graph.find_descendants("kemu.doors.api"))
             if name.startswith("test_"):
-                self._depends(module, *(".".join([*folders[:n], "conftest"]) for n in range(2, len(folders) + 1)))
+                self._depends(
+                    module, *every, *(".".join([*folders[:n], "conftest"]) for n in range(2, len(folders) + 1))
+                )
 
     def _depends(self, module: str, *others: str) -> None:
         """On those of them that are modules."""

@@ -24,12 +24,20 @@ def tree() -> selection.Tree:
             ["objects/test_quantities.py", "scenarios/test_shipped.py", "e2e/test_kubernetes_e2e.py"],
             ["sweep/statistics/test_intervals.py"],
         ),
+        (
+            "kemu/emulated/scheduler/queue/queues.py",
+            ["scheduler/test_queue.py", "scenarios/test_shipped.py", "mutants/test_mutants.py"],
+            ["objects/test_facts.py", "store/test_keys.py"],
+        ),
         # By its name: actors are; and commands, by what starts processes.
         ("kemu/emulated/store/server.py", ["scenarios/test_shipped.py", "up/test_up.py"], ["objects/test_facts.py"]),
         ("kemu/doors/cli/commands/runs/story.py", ["screens/test_screens.py"], ["scheduler/test_queue.py"]),
         ("kemu/emulated/store/variants.py", ["mutants/test_mutants.py"], ["objects/test_facts.py"]),
         # By asking ``kemu`` for its name.
         ("kemu/doors/api/sweeps.py", ["sweep/test_api.py"], ["store/test_keys.py"]),
+        # By a fixture of all tests, and by one that few ask for.
+        ("kemu/emulated/objects/wire/shared_objects.py", ["objects/test_quantities.py", "docs/test_site.py"], []),
+        ("kemu/runtime/ray/driver/clusters.py", ["ray/test_losses.py"], ["objects/test_quantities.py"]),
         ("tests/ray/conftest.py", ["ray/test_cell_hosts.py"], ["objects/test_facts.py"]),
         ("tests/soak/__main__.py", ["ray/test_soak.py"], ["objects/test_facts.py"]),
         # One that is gone, as it has another name now.
@@ -41,6 +49,7 @@ def tree() -> selection.Tree:
         ("tests/conformance/data/kubelet/x.jsonl.gz", ["conformance/test_kubelet.py"], ["store/test_keys.py"]),
         ("hunts/workers/careful.yaml", ["hunt/test_workers.py"], ["store/test_keys.py", "scheduler/test_queue.py"]),
         ("experiments/ping-pong.yaml", ["docs/test_findings.py"], ["store/test_keys.py", "scheduler/test_queue.py"]),
+        ("proto/kemu/v1/cell.proto", ["upgrades/test_upgrades.py"], ["store/test_keys.py"]),
         ("mkdocs.yml", ["docs/test_site.py"], ["store/test_keys.py"]),
         (".ci/run", [], ["store/test_keys.py"]),
     ],
@@ -53,7 +62,7 @@ def test_a_change_concerns_those_that_depend_on_it(
     assert [each for each in others if f"tests/{each}" in found] == []
 
 
-@pytest.mark.parametrize("path", ["pyproject.toml", "tests/conftest.py", "kemu/that_is_gone.py"])
+@pytest.mark.parametrize("path", ["pyproject.toml", "tests/conftest.py", selection.PLUGIN[0], "kemu/that_is_gone.py"])
 def test_what_all_stand_on_concerns_all(tree: selection.Tree, path: str) -> None:
     assert tree.concerned([path]) == tree.tests()
 

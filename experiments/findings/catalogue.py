@@ -12,9 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from experiments.findings import proportions
 from kemu.emulated.settings import documents
+from kemu.lab.checks import registry
 from kemu.lab.sweep.experiments import loader
-from kemu.lab.sweep.experiments.experiments import Experiment, Limits
+from kemu.lab.sweep.experiments.experiments import Experiment, Limits, Variant
+from kemu.lab.sweep.statistics import judging
 
 ROOT = Path(__file__).resolve().parents[2]
 EXPERIMENTS = ROOT / "experiments"
@@ -50,9 +53,18 @@ ORDER = (
 LARGE_NODES = 1000
 """How many nodes an experiment at scale has at least, and how many the others are repeated on."""
 LARGE_SEEDS = 6
+"""At least; so many more as the confidence of a claim needs."""
 LARGE_SETTINGS = {"timing": {"preset": "realistic", "clientLimits": "none"}}
 """Small clusters have times of their own, which stand for a slow scheduler; a large one has those of a real control
 plane, whose clients may send as many requests as they like."""
+LARGE_SPARING = {
+    "podStatuses": "sparing",
+    "eventObjects": "none",
+    "checks.disable": [check.id for check in registry.ALL],
+}
+"""Saves nearly half of the CPU time; no metric depends on it."""
+NOT_SPARING = ("transition-period",)
+"""Repeated without."""
 LARGE_LIMITS = Limits(events=1_000_000_000, cpu_s=7200)
 REPEATS = ("real", "large")
 """What is stored beside the results of an experiment."""
@@ -106,11 +118,29 @@ def load(name: str) -> tuple[Experiment, Mapping[str, Any]]:
 
 
 def large(name: str) -> Experiment:
-    """The experiment on ``LARGE_NODES`` nodes, with as many more pods."""
-    experiment, _ = load(name)
-    scale = LARGE_NODES // len(experiment.scenario.nodes)
-    found = loader.load(file(name), settings={**LARGE_SETTINGS, "scale": scale})
-    return dataclasses.replace(found, seeds=experiment.seeds[:LARGE_SEEDS], limits=LARGE_LIMITS)
+    """The experiment on ``LARGE_NODES`` nodes, with as many more pods; only the variants that its claims speak of."""
+    experiment, spec = load(name)
+    scenario = spec["scenario"]
+    groups = scenario.get("autoscaler", {}).get("nodeGroups", ())
+    scale = LARGE_NODES // (sum(group["max"] for group in groups) or len(experiment.scenario.nodes))
+    settings = {**LARGE_SETTINGS, "scale": scale, **proportions.settings(scenario, scale)}
+    if name not in NOT_SPARING:
+        settings |= LARGE_SPARING
+    found = loader.load(file(name), settings=settings)
+    kept = [number for number, variant in enumerate(found.variants) if _is_named(variant, found)]
+    return dataclasses.replace(
+        found,
+        variants=tuple(found.variants[number] for number in kept),
+        overrides=tuple(proportions.overrides(found.overrides[number], scale) for number in kept),
+        claims=tuple(proportions.claim(each, scale) for each in found.claims),
+        seeds=experiment.seeds[: max(LARGE_SEEDS, *(judging.least_seeds(each.confidence) for each in found.claims))],
+        limits=LARGE_LIMITS,
+    )
+
+
+def _is_named(variant: Variant, experiment: Experiment) -> bool:
+    terms = [term for claim in experiment.claims for term in (claim.left, claim.right) if term.metric is not None]
+    return any(all(variant[path] == value for path, value in term.variant.items()) for term in terms)
 
 
 def digest(experiment: Experiment) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from experiments.findings import catalogue, headlines, pages, runs
+from experiments.findings import catalogue, headlines, pages, repeats, runs
 from experiments.findings.catalogue import LARGE_NODES, REPEATS, load, stored
 from kemu.lab.sweep.experiments.experiments import Experiment
 from kemu.lab.sweep.results import files
@@ -50,6 +50,8 @@ def _complaints_of(name: str) -> Iterator[str]:
         if len(experiment.scenario.nodes) < LARGE_NODES:
             yield f"{path} has fewer than {LARGE_NODES} nodes"
         yield from _raw(name, experiment, found)
+    elif (wrong := repeats.complaint(name, found)) is not None:
+        yield wrong
     if "large" in found:
         large = catalogue.large(name)
         if found["large"]["digest"] != catalogue.digest(large):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from experiments.findings import catalogue, headlines, runs
+from experiments.findings import catalogue, headlines, repeats, runs
 from experiments.findings.catalogue import LARGE_NODES, REPEATS, load, stored
 from experiments.findings.words import MARKS, figure, row, words
 from kemu.lab.scenario.playing.runner import plain
@@ -37,9 +37,15 @@ Where nothing in an experiment is a switch of kemu's own, it is repeated on real
 ([how](live.md#a-scenario-on-a-real-control-plane)), with fewer seeds: those figures stand beside the others. Three
 seeds decide no claim; they show whether the effect is of the same kind and size.
 
-Some are repeated on {LARGE_NODES:,} nodes (`scripts/findings large`): the same cluster, so many times as large
-([scale](scenarios.md#the-run)), with as many more pods, and the times of a [real control plane](scenarios.md#timing)
-instead of those that the small one states. A sentence says which claims stand there.
+Most effects should not depend on the number of nodes. So the same experiments are repeated on {LARGE_NODES:,} nodes
+(`scripts/findings large`): with as many more pods ([scale](scenarios.md#the-run)), larger gangs, quotas and node groups
+in proportion, the times of a [real control plane](scenarios.md#timing) instead of those that the small one states, and
+the variants that the claims speak of. There a claim
+
+* **stands** if it is judged as on the small cluster;
+* **weakens** if it is so, but by less: its effect, as a logarithm, is not half as far from the limit that the claim
+  states;
+* **turns** if it held and fails, or failed and holds.
 
 """
 HEAD = """\
@@ -87,7 +93,7 @@ def page() -> str:
         parts += [part for name in scale for part in section(name)]
     else:
         parts.append(READING)
-    parts += [SMALL_HEAD, *overview(done)]
+    parts += [SMALL_HEAD, *overview(done, are_small=True)]
     waiting = [f"[{name}](../experiments/{name}.yaml)" for name in catalogue.ORDER if name not in done]
     if waiting:
         parts.append(f"Not run yet: {', '.join(waiting)}.\n\n")
@@ -107,14 +113,16 @@ def write() -> None:
         path.write_bytes(picture)
 
 
-def overview(done: Sequence[str]) -> Iterator[str]:
-    yield "| experiment | claims | what it found |\n| --- | --- | --- |\n"
+def overview(done: Sequence[str], *, are_small: bool = False) -> Iterator[str]:
+    heads = ["experiment", "claims", *([f"on {LARGE_NODES:,} nodes"] if are_small else []), "what it found"]
+    yield row(heads) + row(["---"] * len(heads))
     for name in done:
         _, spec = load(name)
         outcomes = [claim["outcome"] for claim in stored(name)["claims"]]
         counts = [f"{outcomes.count(outcome)} {mark}" for outcome, mark in MARKS.items() if outcome in outcomes]
         first = words(spec.get("finding", "")).partition(". ")[0].rstrip(".")
-        yield f"| [{name}](#{name}) | {', '.join(counts)} | {first} |\n"
+        large = [repeats.shortly(name, stored(name))] if are_small else []
+        yield row([f"[{name}](#{name})", ", ".join(counts), *large, first])
     yield "\n"
 
 
@@ -134,56 +142,44 @@ def section(name: str) -> Iterator[str]:
     if name in catalogue.at_scale():
         yield f"; all cells: [{name}.parquet](../{catalogue.shown(catalogue.raw(name))})"
     yield "\n\n"
-    repeats = [(key, found[key]) for key in REPEATS if key in found]
+    there = [(key, found[key]) for key in REPEATS if key in found]
     titles = {"real": "for real", "large": f"{LARGE_NODES:,} nodes"}
-    heads = "".join(f" | both sides, {titles[key]} |" for key, _ in repeats)
-    yield f"| claim | | both sides |{heads}\n{'| --- ' * (3 + 2 * len(repeats))}|\n"
+    heads = "".join(f" | both sides, {titles[key]} |" for key, _ in there)
+    yield f"| claim | | both sides |{heads}\n{'| --- ' * (3 + 2 * len(there))}|\n"
     for claim in found["claims"]:
         more = f"; about {claim['more_seeds']:,} more seeds would decide" if claim["more_seeds"] else ""
-        again = [next(other for other in each["claims"] if other["id"] == claim["id"]) for _, each in repeats]
+        again = [next(other for other in each["claims"] if other["id"] == claim["id"]) for _, each in there]
         yield row(
             [
                 f"{claim['id'].replace('-', ' ')}<br>`{claim['says']}`",
                 f"{MARKS[claim['outcome']]} {claim['outcome']}{more}",
                 claim["detail"],
-                *(
-                    cell
-                    for other in again
-                    for cell in (f"{MARKS[other['outcome']]} {other['outcome']}", other["detail"])
-                ),
+                *(cell for other in again for cell in (judged(other, claim), other["detail"])),
             ]
         )
     yield "\n"
-    for key, each in repeats:
+    for key, each in there:
         if key == "real":
             yield f"**Repeated for real**, with Kubernetes {each['kubernetes']} and {each['seeds']} seeds:\n\n"
         else:
-            yield f"**On {each['nodes']:,} nodes**, with as many more pods and {each['seeds']} seeds: "
-            yield f"{compared(found['claims'], each['claims'])}."
-            yield f"{all_cells(name)}\n\n"
+            yield f"**On {each['nodes']:,} nodes**, with as many more pods and {each['seeds']} seeds, "
+            yield f"{repeats.sentence(repeats.by_fate(found['claims'], each['claims']))}."
+            yield "".join(f" {said}" for said in (repeats.WHY.get(name), all_cells(name)) if said) + "\n\n"
         yield from variants_of(each)
         yield "\n"
     if "real" not in found and name in catalogue.ORDER:
         yield f"Simulated only: {runs.why_not_real(name) or 'not repeated yet'}.\n\n"
 
 
+def judged(again: Mapping[str, Any], claim: Mapping[str, Any]) -> str:
+    """The outcome of a repeat, and its claim where a count is in proportion."""
+    other = "" if again["says"] == claim["says"] else f"<br>`{again['says']}`"
+    return f"{MARKS[again['outcome']]} {again['outcome']}{other}"
+
+
 def all_cells(name: str) -> str:
     path = catalogue.raw(name)
-    return f" All cells: [{name}.parquet](../{catalogue.shown(path)})." if path.exists() else ""
-
-
-def compared(small: Sequence[Mapping[str, Any]], large: Sequence[Mapping[str, Any]]) -> str:
-    """What became of the claims on more nodes."""
-    outcomes = {claim["id"]: claim["outcome"] for claim in large}
-    by_fate: dict[str, list[str]] = {}
-    for claim in small:
-        before, after = claim["outcome"], outcomes[claim["id"]]
-        if after == "undecided":
-            fate = "is undecided" if before != after else "stays undecided"
-        else:
-            fate = "stands" if before == after else "is decided" if before == "undecided" else "turns"
-        by_fate.setdefault(fate, []).append(claim["id"].replace("-", " "))
-    return "; ".join(f"{fate}: {', '.join(ids)}" for fate, ids in by_fate.items())
+    return f"All cells: [{name}.parquet](../{catalogue.shown(path)})." if path.exists() else ""
 
 
 def variants_of(found: Mapping[str, Any]) -> Iterator[str]:

@@ -5,7 +5,7 @@ use in looking at that again and again; but the collector does not count what it
 so it would let the leavings of many runs pile up. Hence they are collected before the next run.
 
 A process that knows what it holds to its end (a session of tests with thousands of tests) calls :func:`settle`; then
-that stays frozen, and a collection between runs looks at little more than what a run has left.
+that stays frozen, and a collection between runs looks at little more than what runs have left, once that is much.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ _LARGE_PAGE = 2 << 20
 _MADV_COLLAPSE = 25
 _GROWTH_PAGES = (32 << 20) // _PAGE
 """How much more memory makes it worth another look, in pages; or a sixteenth of what there was, if that is more."""
+_LEFT_PAGES = (64 << 20) // _PAGE
+"""How much more memory is worth a collection between runs, where it is known."""
 
 _is_settled = False
 _has_run = False
+_collected_at = 0
+"""How many pages were resident after the last collection between runs."""
 _look_at = 0
 """How many resident pages make :func:`use_large_pages` look."""
 _may_move = sys.platform == "linux" and os.sysconf("SC_PAGE_SIZE") == _PAGE
@@ -57,11 +61,21 @@ def look_rarely() -> None:
 
 def collect_leavings() -> None:
     """Before a run: what earlier ones have left."""
-    global _has_run
-    if _has_run:
+    global _collected_at, _has_run
+    if _has_run and not (_is_settled and 0 < _resident() < _collected_at + _LEFT_PAGES):
         unfreeze()
         gc.collect()
+        _collected_at = _resident()
     _has_run = True
+
+
+def _resident() -> int:
+    """In pages; 0 where nobody says."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1])
+    except OSError:
+        return 0
 
 
 def give_back() -> None:
@@ -94,12 +108,11 @@ def use_large_pages() -> None:
         return
     import ctypes
 
+    resident = _resident()
+    if resident < _look_at:
+        return
+    _look_at = resident + max(_GROWTH_PAGES, resident // 16)
     try:
-        with open("/proc/self/statm") as file:
-            resident = int(file.read().split()[1])
-        if resident < _look_at:
-            return
-        _look_at = resident + max(_GROWTH_PAGES, resident // 16)
         with open("/proc/self/maps") as file:
             regions = [line.split() for line in file]
     except OSError:

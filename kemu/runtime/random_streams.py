@@ -33,9 +33,13 @@ class Redraw:
     seed: int
 
 
+_FEW_WORDS = 64
+"""After so many it is worth its memory."""
+
+
 class EarlyStream:
-    """The stream of an actor that is not ready yet. Most draw a few numbers for good before they are, and then none:
-    the state of a stream takes 2.5 KiB, so it is put away then, and made anew if it is asked for again."""
+    """The stream of an actor that is not ready yet, or of a connection. Most draw a few numbers at first, and then none
+    for long: the state of a stream takes 2.5 KiB, so it is put away then, and made anew if it is asked for again."""
 
     __slots__ = ("_make", "_stream", "_words")
 
@@ -61,6 +65,14 @@ class EarlyStream:
 
     def random(self) -> float:
         return self._draws(2).random()
+
+    def randoms(self, count: int) -> list[float]:
+        """So many at once. Then it is put away, unless many were drawn."""
+        draw = self._draws(2 * count).random
+        numbers = [draw() for _ in range(count)]
+        if self._words <= _FEW_WORDS:
+            self.put_away()
+        return numbers
 
     def getrandbits(self, k: int) -> int:
         if self._words < 0 and self._stream is not None:

@@ -14,6 +14,7 @@ import pytest
 import kemu
 from kemu.errors import KemuError, ScenarioError
 from kemu.lab.scenario import catalog
+from tests.samples import one_in
 
 RACE = "races/two-schedulers-one-node"
 SURPRISED = [{"id": "red-is-bound", "pod": "red-pod", "bound": {}}]
@@ -86,7 +87,7 @@ def test_a_search_can_be_taken_up_again(tmp_path: Path) -> None:
 FIRST_FIT = Path(__file__).resolve().parents[2] / "examples" / "schedulers" / "first-fit.yaml"
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.nightly("equal to that with two jobs")), 2])
 def test_a_scheduler_of_ones_own_is_explored_and_what_is_found_stands_alone(jobs: int, tmp_path: Path) -> None:
     once = [{"id": "once", "counter": "admissions_rejected", "equals": 0}]
     settings = {"schedulers[0].config.transactions": False, "expect": once}
@@ -103,7 +104,7 @@ def test_a_scheduler_of_ones_own_is_explored_and_what_is_found_stands_alone(jobs
 
 def test_with_its_transactions_it_gives_no_room_away_twice() -> None:
     once = [{"id": "once", "counter": "admissions_rejected", "equals": 0}]
-    kemu.explore(FIRST_FIT, runs=24, settings={"expect": once}).check()
+    kemu.explore(FIRST_FIT, runs=24 // one_in(3), settings={"expect": once}).check()
 
 
 def test_mistakes() -> None:

@@ -94,10 +94,10 @@ def test_the_same_as_one_by_one(seed: int) -> None:
     assert quick.closed
 
 
-def test_nominations_to_a_thousand_nodes_cost_no_more_than_to_ten() -> None:
+def test_nominations_to_hundreds_of_nodes_cost_no_more_than_to_ten() -> None:
     """The mass preemption of the largest cluster has 39,000 of them."""
     asked = {}
-    for nodes in (10, 1000):
+    for nodes in (10, 300):
         rooms = _Recorded()
         for number in range(nodes):
             name = f"node-{number}"
@@ -110,4 +110,4 @@ def test_nominations_to_a_thousand_nodes_cost_no_more_than_to_ten() -> None:
             rooms.put(2, nodes + number, f"old-{number}", "", {})
         asked[nodes] = (rooms.asked - before) / nodes
         assert all(rooms.open().values())
-    assert asked[1000] == asked[10]
+    assert asked[300] == asked[10]

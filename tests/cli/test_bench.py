@@ -108,6 +108,15 @@ def test_cells_from_one_set_up_are_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     assert figures["ratio"] > 0
 
 
+def test_runs_from_one_set_up_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branches, "LEAST_NODES_OF_A_SEARCH", 1)
+    monkeypatch.setattr(forks, "_allowed", [])
+    assert explorations.shared(1, 2, 2)["ratio"] > 0
+    monkeypatch.setattr(branches, "LEAST_NODES_OF_A_SEARCH", 2)
+    with pytest.raises(SystemExit, match="differ"):
+        explorations.shared(1, 2, 2)
+
+
 def test_what_a_process_does_beside_its_runs_is_measured() -> None:
     source = Source.of(loader.loads(explorations.scenario_text(1, 2, "steered")))
     begun_s = time.process_time()

@@ -103,6 +103,14 @@ def test_with_json_a_mistake_is_one_object(arguments: str, capsys: pytest.Captur
     assert found["message"].startswith("kemu")
 
 
+def test_the_package_is_the_command() -> None:
+    command = [sys.executable, "-m", "kemu", "explor", "x"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("usage: kemu ")
+    assert "did you mean kemu explore?" in done.stderr
+
+
 def test_help_imports_little() -> None:
     """What takes long is imported by the command that needs it."""
     loaded = modules("--help")

@@ -8,7 +8,11 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import pytest
+
 from kemu.lab.conformance import case_files
+from tests import samples
+from tests.conformance import asked
 
 DATA = Path(__file__).parent / "data"
 SUFFIX = ".jsonl.gz"
@@ -34,6 +38,15 @@ def test_each_case_stands_in_the_file_of_its_family_once() -> None:
             assert case.family == path.name.removesuffix(SUFFIX)
             assert case.id not in known
             known.add(case.id)
+
+
+@pytest.mark.parametrize("is_night", [True, False])
+def test_by_night_all_cases_of_a_family_are_asked(is_night: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples, "NIGHT", is_night)
+    asked._step.cache_clear()
+    found = {family: len(list(asked.cases(DATA / "kubelet" / f"{family}{SUFFIX}"))) for family in ("qos", "admission")}
+    asked._step.cache_clear()
+    assert found == {"qos": 400 if is_night else 134, "admission": 400}
 
 
 if __name__ == "__main__":

@@ -50,6 +50,13 @@ def test_every_part_of_an_answer_counts(family: str) -> None:
         assert kind.agrees(wrong, answered), place
 
 
+def is_noticed(family: str) -> bool:
+    """One case says so: the others need not be asked."""
+    kind = registry.kind(family)
+    cases = case_files.read(DATA / family / f"{family}.jsonl.gz")
+    return any(kind.judged(case.question, case.expect)[1] for case in cases)
+
+
 async def _forget(self: Any, node: graphs.Node) -> None:
     return
 
@@ -70,7 +77,7 @@ BUGS: list[tuple[Any, str, Any, str]] = [
 @pytest.mark.parametrize(("module", "name", "bug", "family"), BUGS, ids=[bug[1] for bug in BUGS])
 def test_a_bug_is_noticed(module: Any, name: str, bug: Any, family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, name, bug)
-    assert report(family).disagreements
+    assert is_noticed(family)
 
 
 def test_a_retry_that_forgets_failures_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +88,7 @@ def test_a_retry_that_forgets_failures_is_noticed(monkeypatch: pytest.MonkeyPatc
         return False
 
     monkeypatch.setattr(namespaces.NamespaceController, "_sync", done)
-    assert report("namespaces").disagreements
+    assert is_noticed("namespaces")
 
 
 def test_a_collector_may_give_any_recorded_answer() -> None:

@@ -11,8 +11,10 @@ import pytest
 from kemu.lab.conformance import agreements, case_files, registry
 from kemu.lab.conformance.controllers import node_failures
 from kemu.lab.conformance.kubelet import decisions, judgements
+from tests.conformance import asked
 from tests.conformance.generators import kubelet as generated
 from tests.conformance.generators import probes as generated_probes
+from tests.samples import one_in
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +41,7 @@ MIXED = [f"{family}{decisions.MIXED}" for family in generated.FAMILIES]
 
 @pytest.mark.parametrize("family", [*(each for each in FAMILIES if each != NODE_FAILURE), *MIXED, *MADE])
 def test_every_case_agrees(family: str) -> None:
-    report = agreements.judge(registry.kind("kubelet"), case_files.read(DATA / f"{family}.jsonl.gz"))
+    report = agreements.judge(registry.kind("kubelet"), asked.cases(DATA / f"{family}.jsonl.gz"))
     assert report.total >= (60 if family in (*MIXED, *MADE) else 100)
     assert {one.id: one.differences for one in report.disagreements} == {}
 
@@ -52,7 +54,7 @@ def test_no_family_is_left_out() -> None:
 def test_how_long_a_write_takes_decides_nothing(write_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as it takes any time at all."""
     monkeypatch.setattr(node_failures, "WRITE_S", write_s)
-    cases = list(case_files.read(DATA / f"{NODE_FAILURE}.jsonl.gz"))[::3]
+    cases = list(case_files.read(DATA / f"{NODE_FAILURE}.jsonl.gz"))[1 :: 3 * one_in(3)]
     report = agreements.judge(registry.kind("kubelet"), cases)
     assert [one.id for one in report.disagreements] == []
 
@@ -60,8 +62,9 @@ def test_how_long_a_write_takes_decides_nothing(write_s: float, monkeypatch: pyt
 def test_every_case_of_node_failures_agrees_to_the_instant(monkeypatch: pytest.MonkeyPatch) -> None:
     """Closer than the record asks for."""
     monkeypatch.setattr(judgements, "TOLERANCE_S", 0)
-    report = agreements.judge(registry.kind("kubelet"), case_files.read(DATA / f"{NODE_FAILURE}.jsonl.gz"))
-    assert report.total >= 100
+    cases = list(case_files.read(DATA / f"{NODE_FAILURE}.jsonl.gz"))
+    assert len(cases) >= 100
+    report = agreements.judge(registry.kind("kubelet"), cases[:: one_in(2)])
     assert [one.id for one in report.disagreements] == []
 
 

@@ -25,15 +25,19 @@ from kemu.emulated.objects.volumes import claims, matching
 from kemu.emulated.scheduler.cycle import batches, decisions
 from kemu.emulated.scheduler.framework.interfaces import Handle
 from kemu.emulated.scheduler.plugins.volumes import binders, node_volume_limits, volume_restrictions, volume_zones
-from kemu.lab.conformance import case_files, registry
+from kemu.lab.conformance import registry
+from tests.conformance import asked
 
 DATA = Path(__file__).parent / "data"
 
 
 def is_noticed(kind_name: str, family: str) -> bool:
-    """Whether an answer disagrees. One that fails is no answer, but a mutant that does not fit the code any more."""
+    """Whether an answer of those that are asked by day disagrees.
+
+    One that fails is no answer, but a mutant that does not fit the code any more.
+    """
     kind = registry.kind(kind_name)
-    cases = case_files.read(DATA / kind_name / f"{family}.jsonl.gz")
+    cases = asked.cases(DATA / kind_name / f"{family}.jsonl.gz")
     return any(kind.judged(case.question, case.expect)[1] for case in cases)
 
 

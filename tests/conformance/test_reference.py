@@ -7,7 +7,6 @@ The reference itself is held against the record first.
 from __future__ import annotations
 
 import itertools
-import os
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -19,10 +18,11 @@ from kemu.lab.conformance import case_files
 from kemu.lab.conformance.kubelet import decisions
 from tests.conformance import reference
 from tests.conformance.generators import kubelet as generated
+from tests.samples import one_in
 
 Json = dict[str, Any]
 SEED = 20261121
-SHARE = 1 if os.environ.get("KEMU_NIGHTLY") == "1" else 4
+SHARE = one_in(4)
 """Of the cases that are drawn, CI asks one in so many."""
 
 

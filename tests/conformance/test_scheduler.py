@@ -9,6 +9,7 @@ import pytest
 
 from kemu.lab.conformance import agreements, case_files, registry
 from kemu.lab.conformance.scheduler import decisions, judgements, questions
+from tests.conformance import asked
 
 DATA = Path(__file__).parent / "data" / "scheduler"
 FAMILIES = sorted(path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz"))
@@ -22,7 +23,7 @@ def test_all_families_are_here() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_agrees_with_every_recorded_decision(family: str) -> None:
     wrong = {}
-    for case in case_files.read(DATA / f"{family}.jsonl.gz"):
+    for case in asked.cases(DATA / f"{family}.jsonl.gz"):
         found = questions.agrees(case.expect, questions.answer(case.question))
         if found:
             wrong[case.id] = found

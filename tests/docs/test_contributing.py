@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
@@ -60,3 +63,55 @@ def test_forms_are_as_github_reads_them_and_name_what_there_is() -> None:
         for page in re.findall(r"docs/[\w-]+\.md", file.read_text()):
             assert (ROOT / page).is_file(), page
     assert (ROOT / ".github" / "PULL_REQUEST_TEMPLATE.md").is_file()
+
+
+PYTHON_SCRIPTS = [file for file in sorted((ROOT / "scripts").iterdir()) if b"python" in file.read_bytes()[:30]]
+
+
+@pytest.mark.parametrize("file", PYTHON_SCRIPTS, ids=lambda file: file.name)
+def test_a_script_that_needs_the_environment_goes_on_there_before_it_imports_anything_of_it(file: Path) -> None:
+    text = file.read_text()
+    found = [
+        name.partition(".")[0]
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([each.name for each in node.names] if isinstance(node, ast.Import) else [node.module or ""])
+    ]
+    beyond = [name for name in found if name not in sys.stdlib_module_names]
+    if beyond or ".venv" in text:
+        assert beyond[0] == "in_venv"
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> list[str]:
+    """A command that runs a script with a Python without kemu, in a project whose setup makes a stand-in for .venv."""
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "in_venv.py", tmp_path / "scripts")
+    (tmp_path / "scripts" / "tool").write_text("import in_venv\nprint('went on outside')\n")
+    setup = tmp_path / "scripts" / "setup"
+    setup.write_text("""\
+#!/bin/sh
+echo setting up
+cd "$(dirname "$0")/.." && mkdir -p .venv/bin && printf '#!/bin/sh\\necho inside "$@"' > .venv/bin/python
+chmod +x .venv/bin/python
+""")
+    setup.chmod(0o755)
+    return [sys.executable, "-S", str(tmp_path / "scripts" / "tool"), "--check", "a b"]
+
+
+def test_a_script_sets_the_environment_up_and_goes_on_in_it(outside: list[str]) -> None:
+    done = subprocess.run(outside, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "setting up\n")
+    assert done.stdout.split() == ["inside", *outside[2].split(), "--check", "a", "b"]
+
+
+def test_where_the_environment_cannot_be_made_a_script_ends_as_its_setup(outside: list[str]) -> None:
+    setup = Path(outside[2]).with_name("setup")
+    setup.write_text("#!/bin/sh\necho Python 3.11 is needed >&2\nexit 3\n")
+    done = subprocess.run(outside, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "Python 3.11 is needed\n")
+
+
+def test_a_python_that_has_kemu_is_left_alone(outside: list[str]) -> None:
+    done = subprocess.run([sys.executable, *outside[2:]], capture_output=True, text=True, check=False)
+    assert done.stdout == "went on outside\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from experiments.findings import catalogue, checks, headlines, pages, runs
+from experiments.findings import catalogue, checks, headlines, pages, repeats, runs
 from kemu.emulated.settings import documents
 from kemu.lab.scenario.loading import loader as scenario_loader
 from kemu.lab.scenario.playing import runner
@@ -91,6 +91,11 @@ def small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for file in (ROOT / "experiments" / below).glob(f"{name}.*"):
             (folder / below / file.name).write_text(file.read_text())
     monkeypatch.setattr(catalogue, "ORDER", (name,))
+    monkeypatch.setattr(repeats, "NOT_YET", {name: 1})
+    monkeypatch.setattr(repeats, "WHY", {})
+    found = json.loads((folder / "results" / f"{name}.json").read_text())
+    found.pop("large", None)
+    (folder / "results" / f"{name}.json").write_text(json.dumps(found))
     pages.PAGE.write_text(pages.page())
     assert list(checks.complaints()) == []
     return folder
@@ -119,24 +124,95 @@ def test_a_figure_that_changed_makes_another_page(small: Path) -> None:
     assert list(checks.complaints()) == ["docs/findings.md differs from the stored results: scripts/findings writes it"]
 
 
-def test_what_became_of_claims_on_more_nodes() -> None:
-    def claims(**outcomes: str) -> list[dict[str, str]]:
-        return [{"id": name.replace("_", "-"), "outcome": outcome} for name, outcome in outcomes.items()]
+def judged(says: str, outcome: str = "holds", ratio: float | None = None, mean: float = 1, bounds: int = 0) -> Any:
+    """A stored judgement, as far as it is read."""
+    return {
+        "id": says.partition("(")[0].replace(".", "-"),
+        "says": says,
+        "outcome": outcome,
+        "ratio": None if ratio is None else {"estimate": ratio},
+        "left": {"mean": mean, "lower_bounds": bounds},
+        "right": {"mean": 1, "lower_bounds": 0},
+    }
 
-    small = claims(a="holds", b_c="fails", d="holds", e="undecided", f="undecided", g="holds")
-    large = claims(a="holds", b_c="fails", d="fails", e="holds", f="undecided", g="undecided")
-    assert pages.compared(small, large) == (
-        "stands: a, b c; turns: d; is decided: e; stays undecided: f; is undecided: g"
-    )
+
+@pytest.mark.parametrize(
+    ("says", "small", "large", "fate"),
+    [
+        ("m(a) > 3 * m(b)", {"ratio": 12}, {"ratio": 9}, "stands"),
+        ("m(a) > 3 * m(b)", {"ratio": 12}, {"ratio": 5}, "weakens"),
+        ("m(a) > 3 * m(b)", {"ratio": 12}, {"ratio": 5, "bounds": 2}, "stands"),  # at least 5
+        ("m(a) > 3 * m(b)", {"ratio": 12}, {"ratio": 2, "outcome": "fails"}, "turns"),
+        ("m(a) > 3 * m(b)", {"ratio": 12}, {"ratio": 4, "outcome": "undecided"}, "is undecided"),
+        ("m(a) > 3 * m(b)", {"outcome": "undecided"}, {"outcome": "undecided"}, "stays undecided"),
+        ("m(a) > 3 * m(b)", {"outcome": "undecided"}, {"outcome": "fails"}, "is decided"),
+        # As good as: the nearer to one the better.
+        ("m(a) <= 1.1 * m(b)", {"ratio": 1.01}, {"ratio": 0.99}, "stands"),
+        ("m(a) <= 1.1 * m(b)", {"ratio": 1.01}, {"ratio": 1.09}, "weakens"),
+        ("m(a) < 0.5", {"mean": 0.1}, {"mean": 0.09}, "stands"),
+        ("m(a) < 0.5", {"mean": 0.1}, {"mean": 0.4}, "weakens"),
+        ("m(a) > 5", {"outcome": "fails", "mean": 0}, {"outcome": "fails", "mean": 1}, "stands"),
+    ],
+)
+def test_what_became_of_a_claim_on_more_nodes(says: str, small: Any, large: Any, fate: str) -> None:
+    assert repeats.fate(judged(says, **small), judged(says, **large)) == fate
+
+
+def test_a_count_is_compared_with_one_in_proportion() -> None:
+    small, large = judged("m(a) < 0.5", mean=0.1), judged("m(a) < 50", mean=10)
+    assert repeats.fate(small, large) == "stands"
+    assert repeats.fate(small, judged("m(a) < 50", mean=40)) == "weakens"
+
+
+def test_a_sentence_tells_how_many_claims_stand_and_names_the_others() -> None:
+    assert repeats.sentence({"stands": ["a", "b"]}) == "all 2 claims stand"
+    assert repeats.sentence({"turns": ["a-b"]}) == "no claim stands; “a b” turns"
+    found = {"stands": ["a", "b"], "turns": ["c-d", "e"], "is undecided": ["f"]}
+    assert repeats.sentence(found) == "2 of 5 claims stand; “c d” and “e” turn; “f” is undecided"
+    assert repeats.counted(found) == "2 stand, 2 turn, 1 is undecided"
 
 
 def test_the_large_repetition_is_the_same_experiment_on_more_nodes() -> None:
     large = catalogue.large("ping-pong")
     experiment, _ = catalogue.load("ping-pong")
     assert 500 < len(large.scenario.nodes) <= catalogue.LARGE_NODES
-    assert large.variants == experiment.variants
     assert [claim.id for claim in large.claims] == [claim.id for claim in experiment.claims]
     assert catalogue.digest(large) != catalogue.digest(experiment)
+    # Each node of its kind has the pod that stands on it from the start; counts in claims are in proportion.
+    bound = {pod["spec"]["nodeName"]: pod["metadata"]["name"] for pod in large.settings["manifests"]}
+    assert len(bound) == len(large.scenario.nodes) == 1000
+    assert (bound["busy-499"], bound["calm-2"]) == ("best-effort-499", "resident-2")
+    assert [claim.right.factor for claim in large.claims] == [1250, 1250, 1250, 25]
+    assert large.claims[0].says == "eviction_returns(avoidEvictedNode=off, uses=within-request, ranking=current) > 1250"
+    # No claim speaks of pods beyond their request where priorities come first and nodes are not avoided.
+    assert len(large.variants) == len(experiment.variants) - 1 == len(large.overrides)
+
+
+def test_gangs_quotas_and_node_groups_grow_with_the_cluster() -> None:
+    gangs, quota, groups = (catalogue.large(name) for name in ("backfilling", "greedy-tenant", "autoscaler-cut-off"))
+    sizes = [group["spec"]["schedulingPolicy"]["gang"]["minCount"] for group in gangs.settings["manifests"]]
+    assert sizes == [20, 40, 80]
+    path = "manifests[2].spec.hard.pods"
+    assert [variant[path] for variant in quota.variants] == ["10000", "4", "0"]
+    assert [values[path] for values in quota.overrides] == ["1250000", "500", "0"]
+    assert groups.scenario.autoscaler is not None
+    (group,) = groups.scenario.autoscaler.groups
+    assert (group.settings.min, group.settings.max) == (50, 1000)
+    assert len(quota.seeds) == 8  # fewer cannot decide at 99 %
+
+
+def test_what_is_said_of_repeats_is_what_is_stored(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "NOT_YET", {})
+    assert "ping-pong is not repeated, and NOT_YET lacks it" in next(checks.complaints())
+    found = json.loads((small / "results" / "ping-pong.json").read_text())
+    found["large"] = {"claims": [{**claim, "outcome": "fails"} for claim in found["claims"]]}
+    assert repeats.complaint("ping-pong", found) == (
+        "ping-pong is judged otherwise, and WHY lacks it: on 1000 nodes, experiments/findings/repeats.py"
+    )
+    monkeypatch.setattr(repeats, "WHY", {"ping-pong": "Because."})
+    assert repeats.complaint("ping-pong", found) is None
+    found["large"]["claims"] = found["claims"]
+    assert "ping-pong is judged as before" in str(repeats.complaint("ping-pong", found))
 
 
 @pytest.mark.parametrize("file", SCALE, ids=lambda file: file.stem)

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from kemu.lab.exploration import branches
+from kemu.lab.bench.explorations import Uniform
+from kemu.lab.exploration import branches, executions
+from kemu.lab.exploration.executions import Execution
 from kemu.lab.exploration.plans import ChooserSpec, Plan
 from kemu.lab.exploration.processes import forks
+from kemu.lab.exploration.results import RunRecord
 from kemu.lab.exploration.runs import Task
 from kemu.lab.exploration.sources import Source
 from kemu.lab.scenario.loading import loader as scenarios
 from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, Cell
 from kemu.lab.sweep.engine.cell_tasks import CellSource, CellTask
 from kemu.lab.sweep.experiments import loader
+from kemu.runtime.holds import Hold, MessagePattern
+from kemu.runtime.sim.steering.steering import Steering
 from tests.exploration.scenarios import RACE
 from tests.sweep.test_sweeps import PLUGIN, SCHEDULERS
 
@@ -52,6 +60,7 @@ def cells(source: CellSource) -> list[CellTask]:
 @pytest.fixture(autouse=True)
 def _may_fork(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(branches, "LEAST_NODES", 1)
+    monkeypatch.setattr(branches, "LEAST_NODES_OF_A_SEARCH", 1)
     monkeypatch.setattr(branches, "_process", branches._Process())
     monkeypatch.setattr(forks, "_allowed", [()])
     yield
@@ -117,6 +126,94 @@ def test_runs_of_a_search_are_the_same() -> None:
         pids.add(template())
     assert len(pids) == 1
     assert branches.carried_out(source, Task(3, Plan(seed=5))) is None
+
+
+def held(source: Source, *holds: Hold) -> Task:
+    return Task(0, Plan(holds=(*source.scenario(Plan()).holds, *holds)))
+
+
+def same(found: RunRecord, alone: RunRecord) -> bool:
+    return dataclasses.replace(found, seconds=0.0) == dataclasses.replace(alone, seconds=0.0)
+
+
+def late(source: Source) -> Execution:
+    """A run whose messages are all late."""
+    return executions.execute(source.scenario(Plan()), chooser=Uniform(1))
+
+
+def test_holds_count_what_was_sent_during_the_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source.of(scenarios.loads(RACE))
+    task = held(source, *late(source).deviations[::3])
+    alone = branches.by_itself(task, source)
+    found = branches.carried_out(source, task)
+    assert found is not None
+    assert same(found, alone)
+    assert found.digest != branches.by_itself(Task(0, Plan()), source).digest
+    branches.close()
+    monkeypatch.setattr(Steering, "_count", lambda steering, sent: False)  # the planted bug
+    found = branches.carried_out(source, task)
+    assert found is not None
+    assert not same(found, alone)
+
+
+def test_what_holds_a_message_of_the_set_up_is_run_from_the_start() -> None:
+    source = Source.of(scenarios.loads(RACE))
+    message, labels = next(one for one in late(source).messages if one[0].target.startswith("scheduler/red"))
+    assert message.sent_ns == 0
+    task = held(source, Hold(MessagePattern(message.source, message.target, labels[0], 1), None, 5_000_000))
+    assert branches.carried_out(source, task) is None
+    assert branches.carried_out(source, Task(0, Plan())) is not None, "the template lives on"
+
+
+SEARCHED = """
+import hashlib, json, sys
+from pathlib import Path
+from kemu.lab.exploration import branches
+from kemu.lab.exploration.campaigns import Campaign, Settings
+from kemu.lab.exploration.processes import forks
+from kemu.lab.exploration.sources import Source
+from kemu.lab.exploration.strategies import registry
+from kemu.lab.scenario.loading import loader
+
+name, runs, shares = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "shared"
+shared = 0
+
+class Executor:
+    slots = running = 1
+
+    def run(self, source, tasks, **_):
+        global shared
+        for task in tasks:
+            found = branches.carried_out(source, task) if shares else None
+            shared += found is not None
+            yield found or branches.by_itself(task, source)
+
+forks.allow()
+branches.LEAST_NODES_OF_A_SEARCH = 1
+scenario = loader.load(Path(name))
+strategies = registry.make(("observe-late", "uniform", "pct", "pos", "walk", "feedback"), Source.of(scenario), 1)
+campaign = Campaign(scenario, strategies, Settings(seed=1, runs=runs, generation=2, canary=False), Executor())
+told = [repr((one.plan, one.verdict, one.digest, one.failures, one.holds, one.new)) for one in campaign.go()]
+branches.close()
+print(json.dumps([shared, told]))
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["races/two-schedulers-one-device", "chaos/short-partition", "quotas/quota-race", "races/recreated-pod"]
+)
+def test_a_search_is_the_same_in_other_processes(name: str) -> None:
+    """From templates or from the start, and whatever PYTHONHASHSEED is."""
+    answers = []
+    for how, hash_seed in (("shared", "1"), ("alone", "2")):
+        command = [sys.executable, "-c", SEARCHED, f"scenarios/{name}.yaml", "24", how]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": hash_seed})
+        assert done.returncode == 0, done.stderr
+        answers.append(json.loads(done.stdout))
+    (shared, found), (_, alone) = answers
+    assert found == alone
+    assert len(found) == 24
+    assert shared >= 8
 
 
 def test_a_cell_that_fails_is_a_record(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:

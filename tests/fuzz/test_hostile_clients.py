@@ -14,7 +14,7 @@ from kemu.runtime.host import tokens
 from tests.fuzz.fuzzer import Target
 from tests.fuzz.hostile import Hostile
 
-SECONDS = float(os.environ.get("KEMU_FUZZ_SECONDS", "6"))
+SECONDS = float(os.environ.get("KEMU_FUZZ_SECONDS", "3"))
 SEED = int(os.environ.get("KEMU_FUZZ_SEED", "1"))
 
 

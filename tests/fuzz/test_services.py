@@ -12,7 +12,7 @@ import pytest
 
 from tests.fuzz.fuzzer import Fuzzer, Target
 
-SECONDS = float(os.environ.get("KEMU_FUZZ_SECONDS", "10"))
+SECONDS = float(os.environ.get("KEMU_FUZZ_SECONDS", "5"))
 LEAST = 40
 """Attacks, however slow the machine is."""
 SEED = int(os.environ.get("KEMU_FUZZ_SEED", "1"))

@@ -1,5 +1,5 @@
-"""How many findings of hunts in controllers that are meant to be right are false alarms: of real ones by reading each
-(``hunts/real/readings.toml``), of the mended twins of planted bugs all.
+"""How many findings of hunts are false alarms: in real controllers by reading each (``hunts/real/readings.toml``), also
+in operators with bugs that Sieve found; in the mended twins of planted bugs all.
 
 python -m tests.hunt.readings
 """
@@ -10,12 +10,15 @@ import json
 import tomllib
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from kemu.lab.sweep.statistics import intervals
 from tests.hunt import planted
 
 REAL = planted.ROOT / "hunts/real"
+_RESULTS = REAL / "results", planted.ROOT / "hunts/sieve/results"
+"""Files by hunts; those of Sieve have the operator and the hunt in their names."""
 VERDICTS = ("bug", "design", "false", "open")
 
 
@@ -35,9 +38,8 @@ class Row:
 def rows() -> list[Row]:
     read = readings()
     found = [
-        Row(file.stem, results["done"], Counter(read[file.stem, one["id"]]["verdict"] for one in results["findings"]))
-        for file in sorted((REAL / "results").glob("*.json"))
-        for results in (json.loads(file.read_text()),)
+        Row(_hunt(file), results["done"], Counter(read[file.stem, one["id"]]["verdict"] for one in results["findings"]))
+        for file, results in _results()
     ]
     twins = [one for (_, careful), one in planted.last_results().items() if careful]
     told = sum(len(one.found) for one in twins)
@@ -52,10 +54,16 @@ def readings() -> dict[tuple[str, str], dict[str, str]]:
 
 def findings() -> set[tuple[str, str]]:
     """Those that are to be read."""
-    files: list[tuple[str, Any]] = [
-        (file.stem, json.loads(file.read_text())) for file in (REAL / "results").glob("*.json")
-    ]
-    return {(hunt, one["id"]) for hunt, results in files for one in results["findings"]}
+    return {(file.stem, one["id"]) for file, results in _results() for one in results["findings"]}
+
+
+def _results() -> list[tuple[Path, Any]]:
+    return [(file, json.loads(file.read_text())) for folder in _RESULTS for file in sorted(folder.glob("*.json"))]
+
+
+def _hunt(file: Path) -> str:
+    name = file.stem if file.parent == _RESULTS[0] else file.stem.replace("-", "/", 1)
+    return f"`{(file.parent.parent / name).relative_to(planted.ROOT)}.yaml`"
 
 
 def table() -> str:
@@ -67,8 +75,7 @@ def table() -> str:
     ]
     for one in found:
         counts = [one.verdicts[verdict] for verdict in VERDICTS]
-        name = one.name if " " in one.name else f"`hunts/real/{one.name}.yaml`"
-        lines.append(f"| {' | '.join(map(str, (name, one.trials, one.findings, *counts)))} |")
+        lines.append(f"| {' | '.join(map(str, (one.name, one.trials, one.findings, *counts)))} |")
     return "\n".join([*lines, "", figure(found)])
 
 

@@ -235,6 +235,22 @@ def test_where_a_pod_is(node: str, is_wrong: bool) -> None:
     assert bool(symptoms(normal, found)) == is_wrong
 
 
+@pytest.mark.parametrize("is_made", [True, False])
+def test_where_a_volume_is(is_made: bool) -> None:
+    """One that was made for a pod is where that is; one that somebody has written is where he wants it."""
+    normal, found = Recording(), Recording()
+    for one, zone in ((normal, "a"), (found, "b")):
+        term = {"matchExpressions": [{"key": "topology.kubernetes.io/zone", "operator": "In", "values": [zone]}]}
+        volume = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": "v", "annotations": {"pv.kubernetes.io/provisioned-by": "csi"} if is_made else {}},
+            "spec": {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}},
+        }
+        one.put(1, volume)
+    assert bool(symptoms(normal, found)) != is_made
+
+
 def test_an_old_hash_is_a_difference() -> None:
     normal, found = written({"config-hash": "aaaa1111"}, {"config-hash": "bbbb2222"}), Recording()
     found.put(1, config("c", {"config-hash": "aaaa1111"}), OPERATOR)

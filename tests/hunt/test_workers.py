@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from kemu.doors.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 CONFIG_MAP = {"kind": "ConfigMap", "name": "a"}
@@ -19,11 +20,19 @@ CRASH = {"kind": "crashAfterWrite", "object": CONFIG_MAP, "nth": 1}
 FOUND = "step 2 waits in vain: until configmap/a .data.pod!="
 
 
-def hunt(*words: str | Path) -> tuple[int, dict[str, Any]]:
-    command = [sys.executable, "-m", "kemu.doors.cli.main", "hunt", *map(str, words), "--json", "--jobs", "1"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout)
+Hunt = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def hunt(capsys: pytest.CaptureFixture[str]) -> Hunt:
+    """Exit code, and what is told."""
+
+    def run(*words: str | Path) -> tuple[int, str]:
+        code = main(["hunt", *map(str, words), "--jobs", "1"])
+        told = capsys.readouterr()
+        return code, told.out or told.err
+
+    return run
 
 
 @pytest.mark.slow
@@ -32,25 +41,25 @@ def hunt(*words: str | Path) -> tuple[int, dict[str, Any]]:
     [("careless", CONFLICT, FOUND), ("careful", CONFLICT, ""), ("careful", CRASH, "")],
     ids=["careless-conflict", "careful-conflict", "careful-crash"],
 )
-def test_plans(tmp_path: Path, who: str, plan: dict[str, Any], told: str) -> None:
+def test_plans(tmp_path: Path, hunt: Hunt, who: str, plan: dict[str, Any], told: str) -> None:
     file = tmp_path / "plan.yaml"
     file.write_text(yaml.safe_dump({"perturb": plan}))
-    code, found = hunt(f"hunts/workers/{who}.yaml", "--plan", file, "--out", tmp_path / "out")
+    code, said = hunt(ROOT / f"hunts/workers/{who}.yaml", "--plan", file, "--out", tmp_path / "out", "--json")
+    found = json.loads(said)
     assert (code, found["missed"]) == (1 if told else 0, 0), found
     assert found["symptoms"][:1] == ([told] if told else []), found
 
 
-def test_a_controller_that_cannot_start(tmp_path: Path) -> None:
+def test_a_controller_that_cannot_start(tmp_path: Path, hunt: Hunt) -> None:
     text = (ROOT / "hunts/workers/careful.yaml").read_text()
     for program, told in (("no-such-program", "No such file"), ("/bin/false", "ended by itself, with exit code 1")):
         spec = yaml.safe_load(text)
         spec["spec"]["controllers"][0]["command"] = [program]
         file = tmp_path / "hunt.yaml"
         file.write_text(yaml.safe_dump(spec))
-        command = [sys.executable, "-m", "kemu.doors.cli.main", "hunt", str(file), "--out", str(tmp_path / "out")]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-        assert done.returncode == 2
-        assert told in done.stderr
+        code, said = hunt(file, "--out", tmp_path / "out")
+        assert code == 2
+        assert told in said
 
 
 @pytest.mark.parametrize(
@@ -60,18 +69,16 @@ def test_a_controller_that_cannot_start(tmp_path: Path) -> None:
         ("careful", 2, 3, "without any perturbation: property pods does not hold"),
     ],
 )
-def test_properties(tmp_path: Path, who: str, pods: int, code: int, told: str) -> None:
+def test_properties(tmp_path: Path, hunt: Hunt, who: str, pods: int, code: int, told: str) -> None:
     """They are judged in each trial, and have to hold in the reference."""
     spec = yaml.safe_load((ROOT / f"hunts/workers/{who}.yaml").read_text().replace("{here}/../..", str(ROOT)))
     spec["spec"]["properties"] = [{"id": "pods", "counter": "pods_created", "equals": pods}]
     file, plan = tmp_path / "hunt.yaml", tmp_path / "plan.yaml"
     file.write_text(yaml.safe_dump(spec))
     plan.write_text(yaml.safe_dump({"perturb": EXPIRED}))
-    words = ["hunt", str(file), "--plan", str(plan), "--out", str(tmp_path / "out"), "--jobs", "1"]
-    command = [sys.executable, "-m", "kemu.doors.cli.main", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert told in done.stdout + done.stderr
+    ended, said = hunt(file, "--plan", plan, "--out", tmp_path / "out")
+    assert ended == code, said
+    assert told in said
 
 
 EXITING = """
@@ -92,7 +99,7 @@ for event in kubernetes.watch.Watch().stream(api.list_namespaced_config_map, "de
 """
 
 
-def test_who_ends_is_started_again(tmp_path: Path) -> None:
+def test_who_ends_is_started_again(tmp_path: Path, hunt: Hunt) -> None:
     """As by a kubelet: what comes right then is no bug."""
     spec = yaml.safe_load((ROOT / "hunts/workers/careful.yaml").read_text())
     program, file, plan = tmp_path / "exiting.py", tmp_path / "hunt.yaml", tmp_path / "plan.yaml"
@@ -100,7 +107,8 @@ def test_who_ends_is_started_again(tmp_path: Path) -> None:
     spec["spec"]["controllers"][0]["command"] = ["{python}", str(program), "{kubeconfig}"]
     file.write_text(yaml.safe_dump(spec))
     plan.write_text(yaml.safe_dump({"perturb": CONFLICT}))
-    code, found = hunt(file, "--plan", plan, "--out", tmp_path / "out")
+    code, said = hunt(file, "--plan", plan, "--out", tmp_path / "out", "--json")
+    found = json.loads(said)
     assert (code, found["symptoms"]) == (0, []), found
     told = "controller workers has to be started again: it ended by itself, with exit code 7"
     assert found["costs"] == [told]

@@ -33,6 +33,13 @@ FILE = Path(__file__).parents[2] / "deploy" / "ray-cluster.yaml"
 SKEWS_S = (0.0, 2.0, -2.0)
 """Of the wall clock of each machine; the first one is the head, where the driver runs."""
 PORT = 6379
+OWN_DISK = """set -e
+mount --make-rprivate /
+mount -t tmpfs tmpfs {folder}
+echo {boot} > {folder}/boot
+mount --bind {folder}/boot /proc/sys/kernel/random/boot_id
+"""
+"""Before a command of bash: ``folder`` is on a disk of its own, and the machine is another one for kemu."""
 
 
 @dataclass(frozen=True)
@@ -129,8 +136,12 @@ def start_commands(machine: Machine, head: Machine, directory: str) -> list[str]
 
 
 @contextlib.contextmanager
-def cluster(machines: Sequence[Machine]) -> Iterator[Mapping[str, str]]:
-    """Ray on these machines. Yields the environment in which programs find it; no process of it is left at the end."""
+def cluster(machines: Sequence[Machine], own_disk: Path | None = None) -> Iterator[Mapping[str, str]]:
+    """Ray on these machines. Yields the environment in which programs find it; no process of it is left at the end.
+
+    ``own_disk``: a folder that is another one on each machine but the head, where the kernel also calls itself a boot
+    of its own.
+    """
     directory = tempfile.mkdtemp(prefix="kemu-ns-", dir="/tmp")
     head = machines[0]
     environment = {
@@ -148,6 +159,10 @@ def cluster(machines: Sequence[Machine]) -> Iterator[Mapping[str, str]]:
             own = {**environment, wall_clocks.OFFSET_VARIABLE: str(machine.skew_s)}
             del own["RAY_ADDRESS"]
             for line in start_commands(machine, head, directory):
+                if own_disk is not None:
+                    own["RAY_health_check_period_ms"] = own["RAY_health_check_initial_delay_ms"] = "1000"
+                    if machine != head:
+                        line = OWN_DISK.format(folder=own_disk, boot=machine.namespace) + line
                 _start(machine, line, own)
         yield environment
     finally:

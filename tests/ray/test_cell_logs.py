@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -149,7 +150,8 @@ def remote_cell(number: int, segment: Path) -> Any:
         source=(number, 1),
         name=f"cell-{number}",
         process=f"cell/cell-{number}",
-        endpoint=SimpleNamespace(segment=str(segment)),
+        endpoint=SimpleNamespace(segment=str(segment), address="127.0.0.1"),
+        is_local=True,
     )
     cell.recover_log = lambda offset: RemoteCell.recover_log(cell, offset)
     return cell
@@ -192,7 +194,7 @@ def test_a_run_whose_log_is_not_whole_is_unknown(
     streams = event_streams.EventStreams(writer.append, lambda: 50, print, loads.Loads(), 1.0, tmp_path)
     cell = remote_cell(0, path)
     streams.open(cell)
-    streams.recover(cell)
+    asyncio.run(streams.recover(cell))
     streams.flush()
     writer.close()
     judged = runner.judge(scenario, tmp_path, judging.End("deadline", 50))

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from kemu.errors import KemuError
+from kemu.errors import InfrastructureError, KemuError
 from kemu.runtime.ray.broker import nodes, server
-from kemu.runtime.ray.driver import clusters
+from kemu.runtime.ray.driver import clusters, infrastructure
 from kemu.runtime.ray.driver.clusters import RayCluster
 
 
@@ -111,3 +111,20 @@ def test_whoever_is_not_ray_does_not_hold_anybody_up(accepts: bool) -> None:
     with listener(accepts=accepts) as address, pytest.raises(KemuError, match="as Ray does"):
         RayCluster(address)
     assert time.monotonic() - begun < 5
+
+
+async def test_raylets_of_a_joined_cluster_are_told() -> None:
+    """One that goes, one that comes back, the second one of a machine; a new one is not news."""
+    one, two, three = ({"NodeManagerAddress": address} for address in ("10.0.0.1", "10.0.0.2", "10.0.0.3"))
+    answers = iter([[one, two, two], [one, two], [one, two, three], [one, two, two, three]])
+
+    async def nodes() -> list[dict[str, str]]:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise InfrastructureError("the GCS is gone") from None
+
+    told: list[tuple[str, str]] = []
+    watch = infrastructure.Infrastructure(lambda name, event: told.append((name, event.KIND)))
+    await watch.watch_nodes(nodes, ask_s=0.0)
+    assert told == [("raylet/10.0.0.2-2", "process.died"), ("raylet/10.0.0.2-2", "process.started")]

@@ -51,7 +51,7 @@ async def test_a_cell_that_was_held_up_is_only_now_going_to_do_what_it_was_asked
     remote: Any = SimpleNamespace(
         name="cell",
         process="cell/cell",
-        endpoint=SimpleNamespace(segment="cell.segment"),
+        endpoint=SimpleNamespace(segment="cell.segment", address="127.0.0.1"),
         source=(0, 1),
         reported_at=100.0,
         log=lambda offset, follow: Stream(clock, times),

@@ -6,20 +6,23 @@ A run in virtual time stands in for the cells: its events are put into segments 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import ClassVar
 
 import msgpack
 import pytest
 
 from kemu.doors.cli import exits
 from kemu.doors.cli.main import main
-from kemu.errors import KemuError
+from kemu.errors import InfrastructureError, KemuError
 from kemu.lab.scenario import catalog
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import runner
 from kemu.lab.scenario.playing.replaying import recoveries
 from kemu.runtime.host import segments
+from kemu.runtime.ray.driver import clusters
 from kemu.runtime.ray.driver.logs import ledgers
 from kemu.runtime.runlog import folders
 from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
@@ -44,7 +47,7 @@ class Killed:
         self.ledger = ledgers.Ledger(directory, lambda: received)
         for number, path in enumerate(self.paths):
             # As the driver knew them, before the folder was moved.
-            self.ledger.open((number, 1), f"cell/{CELLS[number + 1]}", f"/before/{path.name}")
+            self.ledger.open((number, 1), f"cell/{CELLS[number + 1]}", f"/before/{path.name}", "10.0.0.2")
         for time_ns, actor, kind, data in self.events:
             cell = cell_of(actor)
             if cell:
@@ -106,7 +109,7 @@ def lose(killed: Killed) -> str:
     killed.paths[STORE - 1].unlink()
     return (
         "cell/store: the log is missing from event 0 of its process on: there is no store-77-1.segment in "
-        f"{killed.paths[0].parent}; copy it there if another machine has it"
+        f"{killed.paths[0].parent}; copy it there if another machine has it, or name the Ray cluster of the run (--ray)"
     )
 
 
@@ -144,6 +147,60 @@ async def test_what_is_missing_is_told_and_the_verdict_unknown(
     verdict = json.loads(capsys.readouterr().out)
     assert verdict["verdict"] == "unknown"
     assert verdict["incomplete"] == [missing]
+
+
+class Joined:
+    """A Ray cluster whose nodes have the files of a folder."""
+
+    asked: ClassVar[list[tuple[str, str]]] = []
+    kept: ClassVar[Path]
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def __enter__(self) -> Joined:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        pass
+
+    def fetch(self, address: str, path: str, to: Path) -> None:
+        if to.exists():
+            return
+        self.asked.append((address, path))
+        file = self.kept / to.name
+        if not file.exists():
+            raise InfrastructureError(f"the Ray cluster has no node at {address}")
+        shutil.copy(file, to)
+
+
+async def test_segments_of_other_machines_are_fetched(
+    killed: Killed, original: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after a recovery that had to do without them; what is here is not asked for."""
+    killed.die()
+    Joined.kept, Joined.asked = tmp_path_factory.mktemp("kept"), []
+    monkeypatch.setattr(clusters, "RayCluster", Joined)
+    lost = killed.paths[STORE - 1]
+    lost.rename(Joined.kept / lost.name)
+    assert recoveries.recover(killed.folder).verdict["verdict"] == "unknown"
+    found = recoveries.recover(killed.folder, "10.0.0.1:6379")
+    assert Joined.asked == [("10.0.0.2", f"/before/{lost.name}")]
+    assert "incomplete" not in found.verdict
+    assert found.judged.history.kinds.total() == len(killed.events)
+    with pytest.raises(KemuError, match="nothing to recover"):
+        recoveries.recover(killed.folder, "10.0.0.1:6379")
+
+
+async def test_a_machine_that_is_gone_is_told(
+    killed: Killed, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed.die()
+    Joined.kept = tmp_path_factory.mktemp("kept")
+    monkeypatch.setattr(clusters, "RayCluster", Joined)
+    killed.paths[STORE - 1].unlink()
+    (missing,) = recoveries.recover(killed.folder, "10.0.0.1:6379").verdict["incomplete"]
+    assert missing.endswith("; the Ray cluster has no node at 10.0.0.2")
 
 
 async def test_a_segment_of_which_the_driver_had_not_heard_yet_is_read(killed: Killed) -> None:

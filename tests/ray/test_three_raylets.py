@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from kemu.errors import InfrastructureError
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.ray.driver.runtime import RayRuntime
 from tests.ray import clusters
@@ -88,3 +90,19 @@ def test_a_cell_goes_where_a_resource_of_its_name_is_offered(
 
     runtime.run(main())
     assert len(events.of("actor.stopped")) == 4
+
+
+def test_a_file_of_a_node_is_fetched(three_raylets: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces; and where there is none, it is told."""
+    monkeypatch.setattr("kemu.runtime.ray.driver.clusters._PIECE", 1000)
+    data = bytes(range(256)) * 10
+    (tmp_path / "there").write_bytes(data)
+    node, _ = three_raylets.split(":")
+    with RayCluster(three_raylets) as cluster:
+        cluster.fetch(node, str(tmp_path / "there"), tmp_path / "new" / "here")
+        assert (tmp_path / "new" / "here").read_bytes() == data
+        with pytest.raises(InfrastructureError, match="No such file or directory: '/nowhere'"):
+            cluster.fetch(node, "/nowhere", tmp_path / "nothing")
+        with pytest.raises(InfrastructureError, match=r"the Ray cluster has no node at 10\.9\.9\.9"):
+            cluster.fetch("10.9.9.9", "/nowhere", tmp_path / "nothing")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "there"]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+from random import Random
 from typing import Any
 
 import pytest
 
 from kemu.lab.exploration import executions
 from kemu.lab.scenario.loading import loader
+from kemu.lab.scenario.playing import plays
+from kemu.lab.scenario.playing.heartbeats import Heartbeats
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.random_streams import EarlyStream, Redraw, Streams, random_stream
 from kemu.runtime.runlog.frames import Entry
+from kemu.runtime.sim.simulation import SimRuntime
 
 FAULTS = """
 apiVersion: kemu.dev/v1
@@ -22,6 +27,17 @@ spec:
   heartbeats: exact
   nodes: [{namePrefix: node-, count: 2}]
   chaos: [{id: cut, every: {uniform: {min: 2s, max: 6s}}, from: 1s, until: 55s, crash: {actor: kubelet/*}}]
+"""
+
+NODES = 40
+LATENCIES = f"""
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {{name: latencies}}
+spec:
+  duration: 60s
+  timing: realistic
+  nodes: [{{namePrefix: node-, count: {NODES}}}]
 """
 
 
@@ -67,3 +83,37 @@ def test_an_early_stream_goes_on_where_it_was_put_away(put_away_after: int) -> N
     assert early.expovariate(1.0) == whole.expovariate(1.0)
     early.put_away()  # too late: nobody has counted what expovariate took
     assert numbers(early) == numbers(whole)
+
+
+def test_a_stream_of_few_numbers_is_put_away_after_each_batch_and_goes_on() -> None:
+    made = []
+
+    def make() -> Random:
+        made.append(random_stream(1, "a"))
+        return made[-1]
+
+    batches = EarlyStream(make)
+    drawn = [number for _ in range(12) for number in batches.randoms(8)]
+    whole = random_stream(1, "a")
+    assert drawn == [whole.random() for _ in range(96)]
+    # One for each of the first four batches; the fifth shows that many come.
+    assert len(made) == 5
+
+
+def test_actors_that_draw_little_hold_no_streams() -> None:
+    """A stream takes 2.5 KiB: a kubelet would have four, for its connection and its disk."""
+    scenario = loader.loads(LATENCIES)
+    runtime = SimRuntime(1, lambda *_: None, scenario.timing)
+    held: list[int] = []
+
+    async def drive() -> None:
+        await plays.launch(runtime, scenario, Heartbeats(scenario, "sim"))
+        await runtime.begin()
+        await runtime.run_until(30 * SECOND_NS)
+        held.append(sum(isinstance(found, Random) for found in gc.get_objects()))
+        await runtime.shutdown()
+
+    gc.collect()
+    before = sum(isinstance(found, Random) for found in gc.get_objects())
+    runtime.run(drive())
+    assert held[0] - before < NODES

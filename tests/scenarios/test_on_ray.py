@@ -34,11 +34,21 @@ instead of the last (scripts/nightly)."""
 COMPARED = "seeds/preemption-eligibility"
 """The one matrix of which all variants run and are compared every time. How the variants of a matrix differ is up to
 the actors, and seen in virtual time; what Ray adds to them is the same for all."""
-SHORT_S = 90
-"""Of the others those that last no longer run every time: longer ones mostly wait, and what their actors do is seen in
+SHORT_S = 60
+"""Of the races those that last no longer run every time: longer ones mostly wait, and what their actors do is seen in
 virtual time."""
-LONG = (COMPARED, "extenders/gpu-share", "races/jobs-on-a-small-node", "races/two-replicas-same-pods")
-"""They run every time, too: no short one has an extender, the Job controller, or a leader to elect."""
+OTHERS = (
+    COMPARED,
+    "extenders/gpu-share",
+    "races/jobs-on-a-small-node",
+    "races/two-gangs",
+    "races/two-replicas-same-pods",
+    "seeds/redis-and-web-servers",
+    "seeds/taints-and-tolerations",
+    "seeds/victim-choice",
+)
+"""They run every time, too: no short race has an extender, the Job controller, groups of pods or a leader to elect; and
+of the examples of placement and preemption, whose actors send the same requests, a few."""
 TOO_LARGE = ("chaos/thousand-nodes",)
 DECIDED_BY_MILLISECONDS = ("races/priority-against-qos", "races/preemption-under-a-budget")
 """Who takes the room first decides whether there is a loop at all, and on Ray a restarted pod may be slower. A budget
@@ -49,7 +59,7 @@ def _is_wanted(name: str, path: Path) -> bool:
     if not name.startswith("chaos/"):
         if not name.startswith(("seeds/", "races/", "extenders/")) or name in DECIDED_BY_MILLISECONDS:
             return False
-        return ALL or name in LONG or _seconds(path) <= SHORT_S
+        return ALL or name in OTHERS or (name.startswith("races/") and _seconds(path) <= SHORT_S)
     if not ALL:
         return name in CHAOS
     faults = loader.load(path).chaos

@@ -56,7 +56,7 @@ def sizes(engine: Engine) -> dict[str, int]:
         "nodes": len(cluster.nodes),
         "pods": len(cluster.pods),
         "priorities": len(cluster.priorities),
-        "nominated_lists": len(cluster.nominator._by_node),
+        "nominated_lists": len(cluster.nominator.nodes),
         "change_logs": len(cluster.pod_changes.rows) + len(cluster.node_changes.rows),
         "queue": len(engine.queue.pods),
         "queue_heaps": len(engine.queue._active) + len(engine.queue._backoff) + len(engine.queue._errors),

@@ -16,15 +16,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kemu.lab.exploration import runs
+from kemu.lab.exploration import branches, runs
 from kemu.lab.exploration.executions import Execution
 from kemu.lab.exploration.plans import ChooserSpec, Plan
-from kemu.lab.exploration.processes import worker
+from kemu.lab.exploration.processes import forks, worker
 from kemu.lab.exploration.processes.rays import RayWorkers
+from kemu.lab.exploration.results import RunRecord
 from kemu.lab.exploration.runs import Task
 from kemu.lab.exploration.sources import Source
 from kemu.lab.exploration.workers import Executor, Workers
@@ -104,6 +106,10 @@ class _Parts:
         judging.Judge.conclude = timed_conclude  # type: ignore[method-assign,assignment]
 
 
+_Way = Callable[[Source, Task], RunRecord | None]
+"""To carry out a run; None: not so."""
+
+
 class _Explorer:
     """Carries out one run after the other, as a worker does. The first ones find what later ones share."""
 
@@ -118,12 +124,16 @@ class _Explorer:
 
     def run(self, number: int) -> None:
         chooser = ChooserSpec(f"{__name__}:Uniform", {"seed": number}) if self._is_steered else None
-        record = runs.carry_out(self._source, Task(number, Plan(seed=number, chooser=chooser)))
-        if record.verdict == "unknown":
+        record = self.carry_out(runs.carry_out, Task(number, Plan(seed=number, chooser=chooser)))
+        if record is None or record.verdict == "unknown":
             raise SystemExit("a run judged nothing")
+
+    def carry_out(self, how: _Way, task: Task) -> RunRecord | None:
+        record = how(self._source, task)
         begun = time.process_time()
         self._collector.after_a_run()
         self.garbage_s += time.process_time() - begun
+        return record
 
 
 def calls(nodes: int, pods: int, latencies: str, count: int = 5) -> float:
@@ -165,6 +175,27 @@ def explore(nodes: int, pods: int, latencies: str, count: int = 150) -> dict[str
         "rest_ms": milliseconds(total - parts.launch - parts.loop - parts.judging - explorer.garbage_s),
         "calls": called,
     }
+
+
+def shared(nodes: int, pods: int = 10, count: int = 20) -> dict[str, Any]:
+    """CPU milliseconds of a run of a search, steered and of one seed, with all that forks cost: each set up by itself,
+    and all from one set-up. The digests must be equal."""
+    explorer = _Explorer(nodes, pods, "steered")
+    forks.allow()
+    tasks = [Task(n, Plan(chooser=ChooserSpec(f"{__name__}:Uniform", {"seed": n}))) for n in range(count)]
+    ways: tuple[_Way, ...] = (runs.carry_out, branches.carried_out)
+    digests: list[list[str | None]] = []
+    taken_ms = []
+    for carry_out in ways:
+        begun_s = sum(os.times()[:4])  # with those of children that it has waited for
+        records = [explorer.carry_out(carry_out, task) for task in tasks]
+        digests.append([None if record is None else record.digest for record in records])
+        branches.close()  # what children took is known when they have been waited for
+        taken_ms.append(round((sum(os.times()[:4]) - begun_s) / count * 1e3, 1))
+    if digests[0] != digests[1]:
+        raise SystemExit("runs from one set-up differ from those that were set up by themselves")
+    alone_ms, shared_ms = taken_ms
+    return {"alone_ms": alone_ms, "shared_ms": shared_ms, "ratio": round(alone_ms / shared_ms, 2)}
 
 
 def search(scenario: str, runs: int, pinned: str = "") -> dict[str, Any]:
@@ -266,6 +297,10 @@ def noted(execution: Execution) -> tuple[int, float, float]:
 
 def settings() -> tuple[dict[str, Any], ...]:
     return tuple({"nodes": 3, "pods": 10, "latencies": latencies} for latencies in ("steered", "drawn"))
+
+
+def shared_settings() -> tuple[dict[str, Any], ...]:
+    return tuple({"nodes": nodes} for nodes in (20, 50, 100, 200))
 
 
 def search_settings() -> tuple[dict[str, Any], ...]:

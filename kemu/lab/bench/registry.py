@@ -177,6 +177,12 @@ BENCHMARKS = {
             explorations.search_settings(),
         ),
         Benchmark(
+            "explore-shared",
+            "runs of kemu explore on more nodes, in CPU time: set up one by one, and from one set-up",
+            "kemu.lab.bench.explorations:shared",
+            explorations.shared_settings(),
+        ),
+        Benchmark(
             "explore-ray",
             "what a process of Ray does beside its runs for kemu explore, compared with one that kemu starts itself",
             "kemu.lab.bench.explorations:on_ray",

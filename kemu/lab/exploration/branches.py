@@ -1,8 +1,9 @@
 """Runs that begin alike go on from one set-up.
 
 To set a large cluster up takes longer than many a run on it. A *template* is a process that has set one up and stands
-still before its schedulers start; for each run that begins so it forks, and the child goes on to the run's end. It is
-the run that the task would have made by itself, with the same digest.
+still before its schedulers start, or for the runs of a search before the clock does; for each run that begins so it
+forks, and the child goes on to the run's end. It is the run that the task would have made by itself, with the same
+digest.
 
     record = carried_out(source, task)       # None: carry it out here
 
@@ -40,7 +41,9 @@ from kemu.runtime.sim.steering.messages import Message
 from kemu.runtime.sim.steering.steering import Steering
 
 LEAST_NODES = 200
-"""From so many on a template is worth while: a fork costs as much as the set-up of half of them."""
+"""From so many on a template is worth while for cells, which may be the only ones that begin so."""
+LEAST_NODES_OF_A_SEARCH = 20
+"""The same for runs of a search: a fork, with the pages that its child copies, costs as much as the set-up of 15."""
 
 T = TypeVar("T")
 
@@ -56,8 +59,9 @@ class Task(Protocol[SourceT_contra, RecordT_co]):
         ...
 
     @property
-    def steers(self) -> bool:
-        """Whether its request has a chooser."""
+    def is_searched(self) -> bool:
+        """A run of a search: its like begin with all actors, schedulers included, and differ in who chooses when
+        messages arrive."""
         ...
 
     def steps(self, source: SourceT_contra, begun: Begun) -> Steps[RecordT_co]: ...
@@ -124,15 +128,18 @@ def carried_out(source: SourceT, task: Task[SourceT, RecordT]) -> RecordT | None
     if not forks.may_fork():
         return None
     scenario = task.scenario(source)
-    if scenario is None or len(scenario.nodes) < LEAST_NODES or scenario.holds or scenario.store.etcd_address:
+    least_nodes = LEAST_NODES_OF_A_SEARCH if task.is_searched else LEAST_NODES
+    if scenario is None or len(scenario.nodes) < least_nodes or scenario.store.etcd_address:
         return None
-    beginning = Beginning.of(scenario, task.steers)
+    if scenario.holds and not task.is_searched:
+        return None
+    beginning = Beginning.of(scenario, task.is_searched)
     if beginning in _process.failed:
         return None
     template = _process.template
     if template is None or template.beginning != beginning:
         close()
-        template = _process.template = Template(beginning, source, scenario, task.steers)
+        template = _process.template = Template(beginning, source, scenario)
     try:
         answer = template.ask(task)
     except BaseException:
@@ -144,7 +151,7 @@ def carried_out(source: SourceT, task: Task[SourceT, RecordT]) -> RecordT | None
         return None
     if isinstance(answer, str):
         raise KemuError(answer)
-    return answer[0]
+    return answer[0] if answer else None
 
 
 def close() -> None:
@@ -163,17 +170,20 @@ class Beginning:
 
     seed: int
     timing: Mapping[str, Any]
-    is_steered: bool
+    is_searched: bool
     stages: list[list[ActorSpec]]
     user: Mapping[str, Any]
     """Configuration of the user, without what shows only later."""
 
     @classmethod
-    def of(cls, scenario: Scenario, is_steered: bool) -> Beginning:
-        stages = plays.cluster_stages(scenario, Heartbeats(scenario, "sim"))
+    def of(cls, scenario: Scenario, is_searched: bool) -> Beginning:
+        beats = Heartbeats(scenario, "sim")
+        stages = plays.cluster_stages(scenario, beats)
+        if is_searched:
+            stages += plays.rest_stages(scenario, beats)
         others = [[spec for spec in stage if spec.name != plans.USER] for stage in stages]
         set_up = user.set_up_by(user_spec(scenario).config)
-        return cls(scenario.seed, scenario.timing, is_steered, others, set_up)
+        return cls(scenario.seed, scenario.timing, is_searched, others, set_up)
 
 
 def user_spec(scenario: Scenario) -> ActorSpec:
@@ -184,7 +194,7 @@ def user_spec(scenario: Scenario) -> ActorSpec:
 class Template:
     """The process, as the worker sees it."""
 
-    def __init__(self, beginning: Beginning, source: object, scenario: Scenario, is_steered: bool) -> None:
+    def __init__(self, beginning: Beginning, source: object, scenario: Scenario) -> None:
         self.beginning = beginning
         requests_out, requests = os.pipe()
         answers, answers_in = os.pipe()
@@ -195,20 +205,20 @@ class Template:
                 forks.enter(worker)
                 os.close(requests)
                 os.close(answers)
-                _Standing(
-                    source, scenario, is_steered, os.fdopen(requests_out, "rb"), os.fdopen(answers_in, "wb")
-                ).run()
+                pipes_of_template = os.fdopen(requests_out, "rb"), os.fdopen(answers_in, "wb")
+                _Standing(source, scenario, beginning.is_searched, *pipes_of_template).run()
         os.close(requests_out)
         os.close(answers_in)
         self._requests, self._answers = os.fdopen(requests, "wb"), os.fdopen(answers, "rb")
 
-    def ask(self, task: Task[Any, RecordT]) -> tuple[RecordT] | str | None:
-        """``(record,)``, or why there is none; None: a process has died, or the set-up failed."""
+    def ask(self, task: Task[Any, RecordT]) -> tuple[RecordT] | tuple[()] | str | None:
+        """``(record,)``, or why there is none; ``()``: this one does not begin so; None: a process has died, or the
+        set-up failed."""
         try:
             pipes.send(self._requests, task)
         except BrokenPipeError:
             return None
-        answer: tuple[RecordT] | str | None = pipes.receive(self._answers)
+        answer: tuple[RecordT] | tuple[()] | str | None = pipes.receive(self._answers)
         return answer
 
     def close(self) -> None:
@@ -231,15 +241,15 @@ class _NoChoice:
 
 
 class _Launched(Begun):
-    """A cluster that is set up, up to its nodes."""
+    """A cluster that is set up, up to its nodes, or for a search wholly."""
 
-    def __init__(self, scenario: Scenario, is_steered: bool) -> None:
+    def __init__(self, scenario: Scenario, is_searched: bool) -> None:
         self.scenario = scenario
         self.events: list[tuple[int, str, str, Mapping[str, Any]]] = []
         self.digester = Digester()
         self._judges = {judging.asks(scenario): judging.Judge(scenario)}
         self._first = next(iter(self._judges.values()))
-        self.steering = Steering(Reader, _NoChoice()) if is_steered else None
+        self.steering = Steering(Reader, _NoChoice()) if is_searched else None
         self.runtime = SimRuntime(scenario.seed, self._take, scenario.timing, self.steering)
         self.cpu_s = 0.0
 
@@ -266,12 +276,12 @@ class _Standing:
     """A template: sets the cluster up, and forks for each task that is asked for."""
 
     def __init__(
-        self, source: object, scenario: Scenario, is_steered: bool, requests: BinaryIO, answers: BinaryIO
+        self, source: object, scenario: Scenario, is_searched: bool, requests: BinaryIO, answers: BinaryIO
     ) -> None:
         self._source = source
         self._requests = requests
         self._answers = answers
-        self._launched = _Launched(scenario, is_steered)
+        self._launched = _Launched(scenario, is_searched)
         self._steps: Steps[Any] | None = None
         """In a child: its task's."""
         self._log: Log | None = None
@@ -321,12 +331,14 @@ class _Standing:
         launched = self._launched
         runtime, scenario = launched.runtime, launched.scenario
         beats = Heartbeats(scenario, "sim")
-        roster = await plays.start_cluster(runtime, scenario, beats)
+        is_whole = launched.steering is not None
+        roster = await (plays.start if is_whole else plays.start_cluster)(runtime, scenario, beats)
         launched.cpu_s = time.process_time()
         request = self._branch()
         scenario, recorder = request.scenario, self._turn_to(request)
         beats = Heartbeats(scenario, "sim")
-        roster += await plays.start_rest(runtime, scenario, beats)
+        if not is_whole:
+            roster += await plays.start_rest(runtime, scenario, beats)
         return await plays.play(runtime, scenario, recorder, beats, roster)
 
     def _branch(self) -> Request:
@@ -334,6 +346,10 @@ class _Standing:
         template = os.getpid()
         while (task := pipes.receive(self._requests)) is not None:
             scenario = task.scenario(self._source)
+            steering = self._launched.steering
+            if steering is not None and not steering.spares(scenario.holds):
+                pipes.send(self._answers, ())
+                continue
             self._launched.judge(scenario)  # for those that come after it, too
             child = self._launched.runtime.loop.fork()
             if child == 0:
@@ -354,8 +370,6 @@ class _Standing:
         launched, scenario, judge = self._launched, request.scenario, request.judge
         assert judge is not None, "that of the set-up"
         user.turn_to(launched.runtime.spec_of(plans.USER).config, user_spec(scenario).config)  # type: ignore[arg-type]
-        if launched.steering is not None:
-            launched.steering.chooser = request.chooser
         log = self._log = Log(judge, False, request.watcher, launched.digester)
         recorder = plays.Recorder(log.take, scenario, history=judge.history)
         if request.stop is not None:
@@ -369,6 +383,9 @@ class _Standing:
             if waits:
                 recorder.triggers.feed(*event)
         launched.runtime.sink = recorder if waits else log.take
+        if launched.steering is not None:
+            launched.steering.turn_to(request.chooser, scenario.holds)
+            launched.runtime.steer(launched.steering)
         return recorder
 
 

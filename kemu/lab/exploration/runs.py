@@ -28,9 +28,7 @@ class Task:
     plan: Plan
     strategy: str = ""
 
-    @property
-    def steers(self) -> bool:
-        return self.plan.chooser is not None
+    is_searched = True
 
     @property
     def kin(self) -> Hashable:
@@ -45,7 +43,7 @@ class Task:
     def scenario(self, source: Source) -> Scenario | None:
         """None: other runs of a search hardly ever begin so."""
         plan = self.plan
-        alone = plan.seed is not None or plan.overrides or plan.holds or plan.redraw is not None
+        alone = plan.seed is not None or plan.overrides or plan.redraw is not None
         return None if alone else source.scenario(plan)
 
     def steps(self, source: Source, begun: Begun) -> Generator[Request, Execution, RunRecord]:

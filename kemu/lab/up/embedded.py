@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from kemu.errors import KemuError
 from kemu.lab.scenario import forms
@@ -33,6 +33,8 @@ START_S = 60.0
 """Real time within which a cluster is up."""
 REAL_S = 300.0
 """Real time that a step may take."""
+
+SessionT = TypeVar("SessionT", bound=virtual.Session)
 
 
 class Cluster:
@@ -154,42 +156,48 @@ def settle() -> None:
     garbage.settle()
 
 
-class Running:
+class Running(Generic[SessionT]):
     """The thread in which a cluster lives."""
 
-    def __init__(self, make: Callable[[Callable[[sessions.Up], None]], virtual.Session]) -> None:
+    def __init__(self, make: Callable[[Callable[[sessions.Up], None]], SessionT]) -> None:
         """``make``: makes its session, of what is to be told when clients can call."""
         self._up: sessions.Up | None = None
         self._ready = threading.Event()
         self._result: RunResult | None = None
         self._error: BaseException | None = None
-        self._session = make(self._on_up)
-        self._thread = threading.Thread(target=self._run, name="kemu up", daemon=True)
+        self.session = make(self._on_up)
+        self._over = threading.Event()
 
     def _on_up(self, found: sessions.Up) -> None:
         self._up = found
         self._ready.set()
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """All of it, in this thread."""
         try:
-            self._result = self._session.run()
+            self._result = self.session.run()
         except BaseException as error:
             self._error = error
         finally:
+            self._over.set()
             self._ready.set()
 
     def start(self) -> Cluster:
-        self._thread.start()
+        threading.Thread(target=self.run, name="kemu up", daemon=True).start()
+        return self.up()
+
+    def up(self) -> Cluster:
+        """As soon as it is. Raises what its start raised."""
         if not self._ready.wait(START_S):
             raise KemuError(f"no cluster after {START_S:g} s")
         if self._up is None:
             assert self._error is not None
             raise self._error
-        return Cluster(self._up, self._session.flush)
+        return Cluster(self._up, self.session.flush)
 
     def end(self) -> RunResult:
-        self._session.stop()
-        self._thread.join()
+        self.session.stop()
+        self._over.wait()
         if self._error is not None:
             raise self._error
         assert self._result is not None

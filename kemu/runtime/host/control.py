@@ -70,6 +70,11 @@ class Endpoint:
     certificate: bytes
     """What its server shows, in PEM; empty: it does not use TLS."""
 
+    @property
+    def address(self) -> str:
+        """Where it listens, without the port."""
+        return self.target.rpartition(":")[0]
+
 
 _FLUSH_EVERY_S = 1.0
 

@@ -221,6 +221,12 @@ class Writer(Digester):
         """The length of the file."""
         return self._file.tell()
 
+    def reopen(self) -> None:
+        """Go on in another file of this name, a copy: in a process that was forked from the one that has begun it."""
+        self._file.close()
+        self._file = self._path.open("r+b")
+        self._file.seek(0, os.SEEK_END)
+
     def go_back(self, position: int) -> None:
         """Drop what another process, which had forked from this one, has written behind the position. Raises
         RunLogError where the file is no longer that of this run."""

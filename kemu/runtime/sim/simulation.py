@@ -266,8 +266,10 @@ class SimRuntime:
         self.cores = None if cores is None else Cores(self.loop, cores)
         """Absent: each actor works as fast as if it were alone."""
         self._fsync_time = distributions.parse((timing or {}).get("fsync", 0))
+        self._fsync_streams: dict[tuple[str, int], Random] = {}
+        """By actor and incarnation: of those that have written. A stream takes 2.5 KiB, and most actors never write."""
         if steering is not None:
-            self.sink = self._steered(steering)
+            self.steer(steering)
         self._redrawing = Redrawing(self.loop, redraw, self.streams) if redraw is not None else None
         wires = SimWires(self.loop, self.streams, timing or {}, steering, self._redrawing)
         self.hits = Hits(lambda event: self._log(CHAOS, event))
@@ -296,28 +298,34 @@ class SimRuntime:
         self._ready_waiters: dict[str, asyncio.Future[None]] = {}
         self.clock = self.env(DRIVER).clock
 
-    def _steered(self, steering: Steering) -> LogSink:
-        """The sink of a run in which events let messages go."""
+    def steer(self, steering: Steering) -> None:
+        """Have this steer messages: where it has holds, events let them go."""
         sink = self.sink
         steering.attach(self.master, self._log)
         if not steering.holds:
-            return sink
+            return
 
         def see(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
             sink(time_ns, actor, kind, data)
             if steering.keeps:
                 steering.on_event(actor, kind, data)
 
-        return see
+        self.sink = see
 
     def fsync_time_of(self, name: str, incarnation: int) -> Callable[[], float] | None:
         """Draws the seconds that an fsync of that actor takes; None: they take no time."""
-        time = self._fsync_time
-        if time.constant == 0:
+        if self._fsync_time.constant == 0:
             return None
-        stream = self.streams.stream("fsync", name, incarnation)
+        return functools.partial(self._draw_fsync_s, (name, incarnation))
+
+    def _draw_fsync_s(self, of: tuple[str, int]) -> float:
         # During set-up the clock stands still: nothing would ever be durable.
-        return lambda: time.draw(stream) if self.master.running else 0.0
+        if not self.master.running:
+            return 0.0
+        stream = self._fsync_streams.get(of)
+        if stream is None:
+            stream = self._fsync_streams[of] = self.streams.stream("fsync", *of)
+        return self._fsync_time.draw(stream)
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
         guards.install()

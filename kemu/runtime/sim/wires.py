@@ -6,6 +6,7 @@ messages, ``simulation`` makes the network and adds actors to it.
 
 from __future__ import annotations
 
+import functools
 import heapq
 import random
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +14,7 @@ from typing import Any
 
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.random_streams import Streams
+from kemu.runtime.random_streams import EarlyStream, Streams
 from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, P, ServerEnd
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.sim.agendas import LoopTimer
@@ -32,7 +33,7 @@ class Latency:
 
     __slots__ = ("_distribution", "_stream", "constant_ns", "drawn")
 
-    def __init__(self, distribution: distributions.Distribution, stream: random.Random | None = None) -> None:
+    def __init__(self, distribution: distributions.Distribution, stream: EarlyStream | None = None) -> None:
         """``stream``: from which it is drawn, unless it is constant."""
         self._distribution = distribution
         self._stream = stream
@@ -44,10 +45,9 @@ class Latency:
 
     def draw_ns(self) -> int:
         if not self.drawn:
-            stream = self._stream
-            assert stream is not None
+            assert self._stream is not None
             # One number of the stream for each message, so that the n-th message of a link always gets the same.
-            shares = [stream.random() for _ in range(_DRAWN_AT_ONCE)]
+            shares = self._stream.randoms(_DRAWN_AT_ONCE)
             shares.reverse()
             self.drawn = [max(0, round(seconds * SECOND_NS)) for seconds in self._distribution.quantiles(shares)]
         return self.drawn.pop()
@@ -59,16 +59,16 @@ class Latency:
 class RedrawnLatency(Latency):
     """In a run whose future is drawn anew: a message that is on its way at that instant takes another time."""
 
-    __slots__ = ("_again", "_redrawing")
+    __slots__ = ("_again", "_draw", "_redrawing")
 
     def __init__(self, distribution: distributions.Distribution, stream: random.Random, again: Again) -> None:
-        super().__init__(distribution, stream)
+        super().__init__(distribution)
+        self._draw = stream.random
         self._redrawing, self._again = again
 
     def draw_ns(self) -> int:
-        assert self._stream is not None
         # One by one: the stream is soon another.
-        return self._redrawing.lasting(self._quantile_ns(self._stream.random), self._draw_again_ns)
+        return self._redrawing.lasting(self._quantile_ns(self._draw), self._draw_again_ns)
 
     def _draw_again_ns(self) -> int:
         return self._quantile_ns(self._again)
@@ -107,10 +107,10 @@ class Latencies:
         return found
 
     def _drawn(self, *names: str) -> Latency:
-        stream = self._streams.stream(*names)
         if self._redrawing is None:
-            return Latency(self._distribution, stream)
-        return RedrawnLatency(self._distribution, stream, (self._redrawing, self._redrawing.stream(*names)))
+            return Latency(self._distribution, EarlyStream(functools.partial(self._streams.stream, *names)))
+        again = self._redrawing, self._redrawing.stream(*names)
+        return RedrawnLatency(self._distribution, self._streams.stream(*names), again)
 
 
 class SimWire:

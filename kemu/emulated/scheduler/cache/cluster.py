@@ -245,7 +245,6 @@ class Cluster:
         """Neither an object nor a pod is left of it."""
         del self.nodes[info.name]
         self.nodes_with_ports.pop(info.name, None)
-        self.nominator.drop(info.name)
 
     def _leave_zone(self, zone: tuple[str, str], name: str) -> None:
         members = self._zones[zone]
@@ -548,9 +547,8 @@ class Cluster:
     def _nominations_changed(self, node_name: str) -> None:
         info = self.nodes.get(node_name)
         if info is not None:
+            self._share_nominations(info)
             self._touch(info)
-        else:
-            self.nominator.drop(node_name)
 
     def _touch(self, info: NodeInfo) -> None:
         self._generation += 1

@@ -6,6 +6,7 @@ columns. Simulations (nominated pods, victims) work on a :meth:`NodeInfo.copy` o
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from kemu.emulated.objects.amounts import requests
@@ -80,6 +81,9 @@ class _Facts:
         return self.allocatable if self.allocatable == allocatable else allocatable
 
 
+_NO_PORTS: Mapping[tuple[str, int], tuple[str, ...]] = {}
+
+
 class NodeInfo:
     """A node and what its pods take. ``requested`` and ``allocatable`` are indexed by resource number."""
 
@@ -122,10 +126,10 @@ class NodeInfo:
         self.non_zero_memory = 0
         self.pods: dict[str, PodInfo] = {}
         """By UID, in order of their arrival in the cache."""
-        self.ports: dict[tuple[str, int], tuple[str, ...]] = {}
+        self.ports: Mapping[tuple[str, int], tuple[str, ...]] = _NO_PORTS
         """(protocol, port) → IPs in use, each once: see :meth:`remove`."""
-        self.nominated: list[PodInfo] = []
-        """Pods nominated to this node: the nominator's own list."""
+        self.nominated: Sequence[PodInfo] = ()
+        """Pods nominated to this node, as the nominator has them."""
 
     @property
     def node(self) -> Any:  # noqa: ANN401  (most know that there is one)
@@ -195,7 +199,7 @@ class NodeInfo:
         for address, protocol, port in pod.template.host_ports:
             taken = self.ports.get((protocol, port), ())
             if address not in taken:
-                self.ports[protocol, port] = (*taken, address)
+                self.ports = {**self.ports, (protocol, port): (*taken, address)}
                 is_new = True
         return is_new
 
@@ -213,11 +217,9 @@ class NodeInfo:
         del self.pods[pod.uid]
         if pod.template.host_ports:
             for address, protocol, port in pod.template.host_ports:
-                left = tuple([other for other in self.ports.get((protocol, port), ()) if other != address])
-                if left:
-                    self.ports[protocol, port] = left
-                else:
-                    self.ports.pop((protocol, port), None)
+                ports = dict(self.ports)
+                left = tuple([other for other in ports.pop((protocol, port), ()) if other != address])
+                self.ports = {**ports, (protocol, port): left} if left else ports or _NO_PORTS
 
     def put_last(self, pod: PodInfo) -> bool:
         """Swap a pod with the last one; False when it is the last.
@@ -253,7 +255,7 @@ class NodeInfo:
         twin.non_zero_cpu = self.non_zero_cpu
         twin.non_zero_memory = self.non_zero_memory
         twin.pods = self.pods.copy()
-        twin.ports = self.ports.copy()
+        twin.ports = self.ports
         twin.nominated = self.nominated
         return twin
 

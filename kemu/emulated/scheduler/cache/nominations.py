@@ -1,11 +1,11 @@
 """The nominator: which pending pods are expected to run on which node once their victims have terminated.
 
-Nodes hold the nominator's own lists (``NodeInfo.nominated``). It is live, not part of an attempt's snapshot.
+``NodeInfo.nominated`` is what :meth:`Nominator.on` gives. It is live, not part of an attempt's snapshot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from kemu.emulated.scheduler.cache.pods import PodInfo
 
@@ -17,7 +17,6 @@ class Nominator:
         """``on_change`` is called with the name of a node whose nominations changed."""
         self._on_change = on_change
         self._pods: dict[str, PodInfo] = {}
-        self._by_node: dict[str, list[PodInfo]] = {}
         self.nodes: dict[str, list[PodInfo]] = {}
         """The nodes that pods are nominated to, by name."""
         self.repelling: dict[str, None] = {}
@@ -30,8 +29,7 @@ class Nominator:
             return
         pod.nominated = node
         self._know(pod)
-        pods = self.nodes[node] = self.on(node)
-        pods.append(pod)
+        self.nodes.setdefault(node, []).append(pod)
         self._on_change(node)
 
     def renew(self, pod: PodInfo, old_status: str, new_status: str) -> None:
@@ -44,7 +42,7 @@ class Nominator:
         if known is None or known.nominated != wanted or known.requests != pod.requests:
             self.nominate(pod, wanted)
         elif known is not pod:
-            pods = self._by_node[wanted]
+            pods = self.nodes[wanted]
             pods[pods.index(known)] = pod
             self._know(pod)
             pod.nominated = wanted
@@ -63,8 +61,7 @@ class Nominator:
         self.repelling.pop(uid, None)
         node = pod.nominated
         pod.nominated = ""
-        # The list stays, empty, where a NodeInfo shares it.
-        pods = self._by_node[node]
+        pods = self.nodes[node]
         pods.remove(pod)
         if not pods:
             del self.nodes[node]
@@ -79,17 +76,9 @@ class Nominator:
         """All nominated pods."""
         return self._pods.values()
 
-    def on(self, node: str) -> list[PodInfo]:
-        """The pods nominated to a node, in order of nomination: a live list that callers must not change."""
-        pods = self._by_node.get(node)
-        if pods is None:
-            pods = self._by_node[node] = []
-        return pods
-
-    def drop(self, node: str) -> None:
-        """Forget the list of a node that no NodeInfo shares any more, if it is empty."""
-        if not self._by_node.get(node, True):
-            del self._by_node[node]
+    def on(self, node: str) -> Sequence[PodInfo]:
+        """The pods nominated to a node, in order of nomination; live, as long as there is one."""
+        return self.nodes.get(node, ())
 
     def __len__(self) -> int:
         return len(self._pods)

@@ -3,12 +3,16 @@
 Without an election every replica takes every pod, and the API server lets one of them bind it. A whole cluster in sim,
 with kubelets, run log and checks, and the latencies of a real control plane. All figures but CPU time and memory are
 the same on every machine with the same version of Python.
+
+Meanwhile kubelets renew their leases: the more nodes, the more for each attempt. What that costs tells a twin of the
+run, as long and without pods.
 """
 
 from __future__ import annotations
 
 import asyncio
 import cProfile
+import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,6 +23,8 @@ from kemu.lab.checks.registry import Judge
 from kemu.lab.scenario.loading import loader
 from kemu.lab.scenario.playing import plays
 from kemu.lab.scenario.playing.heartbeats import Heartbeats
+from kemu.lab.scenario.scenarios import Scenario
+from kemu.runtime import garbage
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runlog.events import PodAttempted, PodBound, PodRunning
 from kemu.runtime.runlog.frames import Digester
@@ -35,6 +41,8 @@ class _Race:
         self.attempts = self.refused = 0
         self.cpu_s = 0.0
         """From the start of the clock until the last pod runs."""
+        self.lasted_ns = 0
+        """The same in virtual time."""
         self.launched_mib = 0.0
         """Memory that the process has gained by the launch."""
         self.stop = asyncio.Event()
@@ -56,8 +64,9 @@ class _Race:
                 self.stop.set()
 
 
-async def _drive(runtime: SimRuntime, text: str, race: _Race, profile: cProfile.Profile | None) -> None:
-    scenario = loader.loads(text)
+async def _drive(
+    runtime: SimRuntime, scenario: Scenario, race: _Race, profile: cProfile.Profile | None, most_ns: int
+) -> None:
     before = resident_mib()
     await plays.launch(runtime, scenario, Heartbeats(scenario, "sim"))
     race.launched_mib = resident_mib() - before
@@ -65,40 +74,54 @@ async def _drive(runtime: SimRuntime, text: str, race: _Race, profile: cProfile.
     if profile is not None:
         profile.enable()
     await runtime.begin()
-    await runtime.run_until(3600 * SECOND_NS, stop=race.stop)
+    await runtime.run_until(most_ns, stop=race.stop)
     if profile is not None:
         profile.disable()
     race.cpu_s = time.process_time() - begun
+    race.lasted_ns = runtime.clock.now_ns()
     await runtime.shutdown()
 
 
 def _race(
-    nodes: int, pods: int, schedulers: int, profile: cProfile.Profile | None = None, *, is_judged: bool = True
+    nodes: int,
+    pods: int,
+    schedulers: int,
+    profile: cProfile.Profile | None = None,
+    *,
+    is_judged: bool = True,
+    idle_ns: int = 0,
 ) -> _Race:
+    """``idle_ns``: so long, and no pods come."""
+    garbage.collect_leavings()
     race = _Race(pods, is_judged=is_judged)
     every = f"{EVERY_MS * schedulers // 8 or 1}ms"
-    text = scenario_text(nodes, pods, every=every, replicas=schedulers, timing="realistic")
-    runtime = SimRuntime(1, race, loader.loads(text).timing)
-    runtime.run(_drive(runtime, text, race, profile))
+    scenario = loader.loads(scenario_text(nodes, pods, every=every, replicas=schedulers, timing="realistic"))
+    if idle_ns:
+        scenario = dataclasses.replace(scenario, workloads=())
+    runtime = SimRuntime(1, race, scenario.timing)
+    runtime.run(_drive(runtime, scenario, race, profile, idle_ns or 3600 * SECOND_NS))
     return race
 
 
 def racing(nodes: int, pods: int, schedulers: int) -> dict[str, Any]:
     """The same race three times: timed, then with its calls of Python functions counted, without the checks and with
-    them. ``checks_per_attempt``: the calls that the checks add."""
+    them; and twice without pods. ``heartbeats_ms`` and ``heartbeats``: the part of both that the leases take."""
     race = _race(nodes, pods, schedulers)
-    calls: dict[bool, int] = {}
-    for is_judged in (False, True):
+    idle = _race(nodes, pods, schedulers, idle_ns=race.lasted_ns)
+    calls: dict[tuple[bool, int], int] = {}
+    for is_judged, idle_ns in ((False, 0), (True, 0), (False, race.lasted_ns)):
         profile = cProfile.Profile(builtins=False)
-        counted = _race(nodes, pods, schedulers, profile, is_judged=is_judged)
-        assert (counted.attempts, counted.refused) == (race.attempts, race.refused)
-        calls[is_judged] = sum(entry.callcount for entry in profile.getstats())
+        counted = _race(nodes, pods, schedulers, profile, is_judged=is_judged, idle_ns=idle_ns)
+        assert idle_ns or (counted.attempts, counted.refused) == (race.attempts, race.refused)
+        calls[is_judged, idle_ns] = sum(entry.callcount for entry in profile.getstats())
     return {
         "attempts": race.attempts,
         "refused": race.refused,
         "cpu_ms_per_attempt": round(race.cpu_s / race.attempts * 1e3, 3),
-        "calls_per_attempt": round(calls[False] / race.attempts, 1),
-        "checks_per_attempt": round((calls[True] - calls[False]) / race.attempts, 1),
+        "heartbeats_ms": round(idle.cpu_s / race.attempts * 1e3, 3),
+        "calls_per_attempt": round(calls[False, 0] / race.attempts, 1),
+        "heartbeats": round(calls[False, race.lasted_ns] / race.attempts, 1),
+        "checks_per_attempt": round((calls[True, 0] - calls[False, 0]) / race.attempts, 1),
         "launched_mib": round(race.launched_mib, 1),
     }
 

@@ -2,7 +2,8 @@
 
 No difference is, whoever has made the object:
 
-* identities, versions, times, addresses, random ends of names, and text that holds them; on which node a pod is
+* identities, versions, times, addresses, random ends of names, and text that holds them
+* on which node a pod is, and where its volumes were made for that
 * the order of a list whose items are the same
 * what conditions say beside their type and status; of a pod's status all but its phase and conditions
 * what Kubernetes' own controllers keep: Events, Leases, EndpointSlices, ControllerRevisions, Nodes, VolumeAttachments,
@@ -45,8 +46,9 @@ _BY_NATURE = frozenset(
 _OF_CONDITIONS = frozenset(("message", "reason"))
 _OF_POD_STATUS = ("phase", "conditions")
 _OF_PLACES = (migration.ZONE, migration.REGION)
-"""Labels that a pod has from the node that it is bound to."""
+"""Labels that a pod, and a volume that is made for it, have from the node that it is bound to."""
 _OF_NODE = ("metadata", "spec")
+_PROVISIONED = "pv.kubernetes.io/provisioned-by"
 _LABELS = ("name", "type", "key", "id", "ip", "uid")
 """Fields by which the items of a list are told apart."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( ?(Z|UTC|[+-]\d\d:?\d\d))?")
@@ -138,7 +140,10 @@ def fields_of(one: Mapping[str, Any], names: Mapping[str, str]) -> Fields:
     metadata = {
         key: value for key, value in one["metadata"].items() if key not in ("name", "namespace", "generateName")
     }
-    if kind == "Pod" and one.get("spec", {}).get("nodeName"):
+    is_made = kind == "PersistentVolume" and _PROVISIONED in (metadata.get("annotations") or {})
+    if is_made and "spec" in parts:
+        parts["spec"] = {key: value for key, value in parts["spec"].items() if key != "nodeAffinity"}
+    if is_made or (kind == "Pod" and one.get("spec", {}).get("nodeName")):
         labels = metadata.get("labels") or {}
         metadata["labels"] = {key: value for key, value in labels.items() if key not in _OF_PLACES}
     found = dict(_leaves(parts, "", names)) | dict(_leaves(metadata, "metadata", names))

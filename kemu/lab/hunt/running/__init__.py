@@ -1,6 +1,7 @@
 """Trials: a cluster in virtual time, controllers as children, steps, and perturbations.
 
 trials         one trial
+snapshots      many trials from one set-up of their cluster
 users          who does the steps
 processes      a controller as a child of this process
 outputs        panics in what a controller prints

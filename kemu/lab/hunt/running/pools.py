@@ -23,8 +23,8 @@ from kemu.errors import KemuError
 from kemu.lab.exploration.processes.tasks import SLOW, Executor
 from kemu.lab.hunt.perturbations import Plan, shown
 from kemu.lab.hunt.projects import Project, Step
-from kemu.lab.hunt.running import networks
-from kemu.lab.hunt.running.trials import Outcome, Trial
+from kemu.lab.hunt.running import networks, snapshots
+from kemu.lab.hunt.running.trials import Outcome
 
 LIMIT_S = 600.0
 """Real time for one trial: then its process hangs."""
@@ -83,10 +83,10 @@ class TrialTask:
             if self.folder.exists():
                 shutil.rmtree(self.folder)  # of the process that died with it
             self.folder.mkdir(parents=True)
-            outcome = Trial(source, self.folder, self.steps, self.plan).run()
+            outcome = snapshots.outcome(source, self.folder, self.steps, self.plan)
             return TrialRecord(self.number, time.monotonic() - begun, outcome)
         with tempfile.TemporaryDirectory(prefix="kemu-hunt-") as folder:
-            outcome = Trial(source, Path(folder), self.steps, self.plan).run()
+            outcome = snapshots.outcome(source, Path(folder), self.steps, self.plan)
             files = {
                 str(file.relative_to(folder)): file.read_bytes() for file in Path(folder).rglob("*") if file.is_file()
             }
@@ -283,3 +283,4 @@ class Pool:
         """Ends what is under way."""
         self._records.close()  # type: ignore[attr-defined]
         self._executor.close()
+        snapshots.close()  # where trials were made in this process

@@ -98,21 +98,37 @@ class Outcome:
         )
 
 
-class _Session(virtual.Session):
+class Session(virtual.Session):
     """A cluster whose controllers are perturbed."""
 
-    trial: Trial
+    def __init__(self, project: Project, folder: Path, on_up: Callable[[sessions.Up], None], port: int = 0) -> None:
+        controllers = project.with_seconds({one.name for one in project.controllers}).controllers
+        users = tuple(identities.of_name(f"{_USER}{one.name}", (identities.MASTERS,)) for one in controllers)
+        place = sessions.Settings(out=folder, epoch_unix_s=EPOCH_UNIX_S, users=users, force=True, port=port)
+        super().__init__(scenario(project), place, on_up, None, project.settle_s)
+        self.trial: Trial | None = None
+        self._early: list[tuple[int, Transaction]] = []
+        """What has happened before there was a trial."""
 
     def before(self, app: Application) -> Application:
-        return self.trial.intercept(app)
+        assert self.trial is not None
+        app = self.trial.intercept(app)
+        early, self._early = self._early, []
+        for time_ns, data in early:
+            self.trial.strikes.changed(time_ns, data)
+        return app
 
     def listen(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         super().listen(time_ns, actor, kind, data)
-        if isinstance(data, Transaction):
+        if not isinstance(data, Transaction):
+            return
+        if self.trial is None:
+            self._early.append((time_ns, data))
+        else:
             self.trial.strikes.changed(time_ns, data)
 
 
-def _scenario(project: Project) -> Scenario:
+def scenario(project: Project) -> Scenario:
     """The cluster of all trials. Large definitions take longer to read than a trial does for the rest."""
     settings = {
         "duration": f"{clusters.FOREVER_S}s",
@@ -125,6 +141,12 @@ def _scenario(project: Project) -> Scenario:
     files = [file for one in project.manifests for file in (sorted(one.rglob("*")) if one.is_dir() else [one])]
     stamps = tuple((str(file), file.stat().st_mtime_ns) for file in files)
     return _made(project.here, project.nodes, json.dumps(settings), project.manifests, stamps)
+
+
+def prepare(project: Project) -> None:
+    """This process is to have trials of it."""
+    embedded.settle()
+    user_code.look_in(project.here)  # for functions that answer for containers
 
 
 @functools.lru_cache(maxsize=1)
@@ -159,21 +181,17 @@ class Trial:
 
     def run(self) -> Outcome:
         """Raises KemuError where the cluster or a controller cannot be started, or a step cannot be read."""
+        prepare(self._project)
+        running = embedded.Running(functools.partial(Session, self._project, self._folder))
+        return self.run_in(running, running.start)
+
+    def run_in(self, running: embedded.Running[Session], start: Callable[[], embedded.Cluster]) -> Outcome:
+        """In a cluster that is begun by ``start``, or elsewhere."""
         begun = time.monotonic()
-        embedded.settle()
-        user_code.look_in(self._project.here)  # for functions that answer for containers
         project, outcome = self._project, self._outcome
-        made = _scenario(project)
-        users = tuple(identities.of_name(f"{_USER}{one.name}", (identities.MASTERS,)) for one in project.controllers)
-        place = sessions.Settings(out=self._folder, epoch_unix_s=EPOCH_UNIX_S, users=users, force=True)
-
-        def make(on_up: Callable[[sessions.Up], None]) -> virtual.Session:
-            self._session = _Session(made, place, on_up, None, project.settle_s)
-            self._session.trial = self
-            return self._session
-
-        running = embedded.Running(make)
-        cluster = running.start()
+        self._session = running.session
+        self._session.trial = self
+        cluster = start()
         try:
             self._start(cluster)
             outcome.begun_ns = round(cluster.now_s * SECOND_NS)

@@ -170,13 +170,7 @@ async def start_rest(
     runtime: Runtime, scenario: Scenario, beats: Heartbeats, progress: Progress | None = None
 ) -> list[str]:
     """The second half: what decides about the pods that will come."""
-    stages = [
-        plans.extenders(scenario),
-        plans.schedulers(scenario),
-        plans.cloud(scenario),
-        plans.controllers(scenario, beats),
-    ]
-    return await _start(runtime, stages, progress)
+    return await _start(runtime, rest_stages(scenario, beats), progress)
 
 
 Furnish = Callable[[], Awaitable[None]]
@@ -192,6 +186,16 @@ def cluster_stages(scenario: Scenario, beats: Heartbeats) -> list[list[ActorSpec
         *plans.apiserver_stages(scenario),
         plans.user(scenario),
         plans.kubelets(scenario, beats),
+    ]
+
+
+def rest_stages(scenario: Scenario, beats: Heartbeats) -> list[list[ActorSpec]]:
+    """Those of :func:`start_rest`."""
+    return [
+        plans.extenders(scenario),
+        plans.schedulers(scenario),
+        plans.cloud(scenario),
+        plans.controllers(scenario, beats),
     ]
 
 

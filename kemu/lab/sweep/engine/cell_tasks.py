@@ -103,7 +103,7 @@ class CellTask:
     kin: int | None = None
     """The seed, where clusters are large and there are several variants."""
 
-    steers = False
+    is_searched = False
 
     def carry_out(self, source: CellSource) -> CellResult:
         result: CellResult | None = branches.carried_out(source, self) if len(source.overrides) > 1 else None

@@ -96,12 +96,15 @@ class Session:
         self.listener.measure(scenario)
         self._strikes = strikes.Strikes()
         self.world = worlds.World(self._strikes)
-        self.world.loop.outside = lambda: asyncio.run(self._outside())
+        self.world.loop.outside = self.drive
         self._on_up = on_up
         self._tell = tell
         self._settle_s = settle_s
         self._stop = asyncio.Event()
-        self._writer: Writer | None = None
+        self.writer: Writer | None = None
+        """Of the run log, once there is one."""
+        self.credentials: credentials.Credentials | None = None
+        """None: they are made when it begins."""
         self.driver: drivers.Driver | None = None
         """While it is up."""
         self.loop_outside: asyncio.AbstractEventLoop | None = None
@@ -109,6 +112,21 @@ class Session:
     def before(self, app: Application) -> Application:
         """What requests of clients meet first; ``app``: the gateway with its faults."""
         return app
+
+    def drive(self) -> None:
+        """All that happens from the start of the actors to the end."""
+        asyncio.run(self._outside())
+
+    def set_up(self) -> bool:
+        """In :meth:`drive`, before that of this class: the cluster is set up as it would be there, while nobody can
+        reach it. The port has to be known. False: it waits for something outside, and is of no use."""
+        made = self.credentials = self._make_credentials()
+        where = credentials.reached_at(self.settings.host), self.settings.port
+        self.world.served_at = worlds.ServedAt(*where, made.authority.certificate.decode())
+        asked: list[int] = []
+        self.world.asked = lambda number, question: asked.append(number)
+        is_over = self.world.loop.go(lambda next_ns: next_ns is not None and not self.world.stands)
+        return self.world.stands and not is_over and not asked
 
     def run(self) -> runner.RunResult:
         """See :func:`run`."""
@@ -132,16 +150,20 @@ class Session:
             if self.loop_outside is not None:
                 self.loop_outside.call_soon_threadsafe(self._stop.set)
 
+    def _make_credentials(self) -> credentials.Credentials:
+        users = credentials.users_of(self.scenario.users, self.settings.users)
+        return credentials.make(self.settings.host, users)
+
     def _take_writer(self, writer: Writer) -> None:
-        self._writer = writer
+        self.writer = writer
 
     def flush(self) -> None:
         """All that has happened is in the run log; from any other thread, while it is up."""
         flushed = threading.Event()
 
         def flush() -> None:
-            if self._writer is not None:
-                self._writer.flush()
+            if self.writer is not None:
+                self.writer.flush()
             flushed.set()
 
         if self.loop_outside is not None:
@@ -157,9 +179,9 @@ class Session:
         settings, scenario = self.settings, self.scenario
         self.loop_outside, stop = asyncio.get_running_loop(), self._stop
         with sessions.answering(stop, settings.give_up):
-            made = await asyncio.to_thread(
-                credentials.make, settings.host, credentials.users_of(scenario.users, settings.users)
-            )
+            if self.credentials is None:
+                self.credentials = await asyncio.to_thread(self._make_credentials)
+            made = self.credentials
             deliveries = Deliveries()
             shown = clock_files.ClockFile(settings.out / clock_files.NAME, settings.epoch_unix_s)
             driver = drivers.Driver(self.world, settle_s=self._settle_s, deliveries=deliveries, on_time=shown.show)

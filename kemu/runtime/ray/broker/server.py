@@ -186,6 +186,7 @@ class Connection:
             "kill": self._kill,
             "warm": self._warm,
             "submit": self._submit,
+            "piece": self._piece,
             "cancel": self._cancel,
             "end": self._end,
         }
@@ -315,6 +316,27 @@ class Connection:
             remote = remote.options(memory=memory_bytes)
         return remote.remote(function, argument)
 
+    async def _piece(self, address: str, path: str, offset: int, most_bytes: int) -> Any:
+        """What a file holds there, on the node with that address, from a byte on; empty: no more."""
+        errors = self._broker.ray.exceptions
+        try:
+            return await (await self._in_turn(self._read, address, path, offset, most_bytes))
+        except errors.RayTaskError as error:
+            raise frames.RayFailed(str(error.cause)) from error
+        except errors.RayError as error:
+            raise frames.NodeLost(f"the node at {address} does not answer") from error
+
+    def _read(self, address: str, path: str, offset: int, most_bytes: int) -> object:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        alive = [node for node in self._broker.ray.nodes() if node["Alive"]]
+        found = [node["NodeID"] for node in alive if node["NodeManagerAddress"] == address]
+        if not found:
+            raise frames.NodeLost(f"the Ray cluster has no node at {address}")
+        strategy = NodeAffinitySchedulingStrategy(found[0], soft=False)
+        remote = self._broker.ray.remote(num_cpus=0)(_piece_of).options(scheduling_strategy=strategy)
+        return remote.remote(path, offset, most_bytes)
+
     async def _cancel(self, call: int) -> None:
         """End it with its process."""
         if call in self._calls:
@@ -334,6 +356,12 @@ def _call(function: str, argument: bytes) -> bytes:
     module, _, name = function.partition(":")
     found: bytes = getattr(importlib.import_module(module), name)(argument)
     return found
+
+
+def _piece_of(path: str, offset: int, most_bytes: int) -> bytes:
+    with open(path, "rb") as file:
+        file.seek(offset)
+        return file.read(most_bytes)
 
 
 def actor_class() -> type:

@@ -265,16 +265,25 @@ class RemoteCell:
         """A stream of LogSegment, to be read with ``read()``."""
         return self._stub.Log(cell_pb2.LogRequest(offset=offset, follow=follow))
 
-    def recover_log(self, offset: int) -> tuple[list[bytes], str]:
-        """The events from the ``offset``-th on that a dead process left in its file, and what is missing, or ""."""
+    async def recover_log(self, offset: int) -> tuple[list[bytes], str]:
+        """The events from the ``offset``-th on that a dead process left in its file, and what is missing, or "".
+
+        The file of another machine is fetched through Ray.
+        """
         assert self.endpoint is not None
         path = Path(self.endpoint.segment)
+        why = ""
+        if not self.is_local:
+            try:
+                await asyncio.to_thread(self._cluster.fetch, self.endpoint.address, str(path), path)
+            except InfrastructureError as error:
+                why = f": {error}"
         payloads: list[bytes] = []
         try:
             for payload in segments.read_segment(path, offset):
                 payloads.append(payload)  # noqa: PERF402 - those before an error count
         except FileNotFoundError:
-            return payloads, f"its log segment {path.name} is not within reach of the driver"
+            return payloads, f"its log segment {path.name} is not within reach of the driver{why}"
         except (OSError, segments.DamagedSegment) as error:
             return payloads, f"its log segment {path.name} cannot be read to the end: {error}"
         return payloads, ""

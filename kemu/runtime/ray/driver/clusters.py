@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 from kemu.errors import InfrastructureError, KemuError
@@ -19,6 +20,10 @@ from kemu.runtime.ray.driver import brokers, standing
 _ANSWER_S = 1.5
 """For a GCS to answer who wants to join: as often as it is asked, the user waits for less than 5 s."""
 _GRACE_S = 3.0
+_PIECE = 4 << 20
+"""Bytes of a file that are fetched at a time."""
+_FETCH_S = 20.0
+"""For each: Ray may have to start a process for it."""
 
 _shared: list[brokers.Connection] = []
 """The connections of this process, the last one last."""
@@ -94,6 +99,11 @@ class RayCluster:
     def _not_started(self, error: Exception) -> InfrastructureError:
         where = f"cannot join the Ray cluster at {self._joined}" if self._joined else "cannot start Ray"
         return InfrastructureError(f"{where}: {str(error).splitlines()[0]}")
+
+    @property
+    def joined(self) -> str:
+        """The address as it was given, of a cluster that was there before."""
+        return self._connection.joined
 
     def when_lost(self, callback: Callable[[str], None]) -> None:
         """Have it called, in another thread, with what has happened to the cluster when it is gone."""
@@ -178,6 +188,28 @@ class RayCluster:
         function raised."""
         number = self._connection.number()
         return number, self._connection.call("submit", number, function, argument, memory_bytes, alone)
+
+    def fetch(self, address: str, path: str, to: Path) -> None:
+        """Copy a file of the node with that address to this machine, unless it is here: machines may share folders.
+        Not for an event loop: it waits.
+
+        Raises InfrastructureError, which says why there is no copy.
+        """
+        if to.exists():
+            return
+        part = to.with_suffix(".part")
+        try:
+            to.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as file:
+                while piece := self._connection.call("piece", address, path, file.tell(), _PIECE).result(_FETCH_S):
+                    file.write(piece)
+            part.replace(to)
+        except TimeoutError:
+            raise InfrastructureError(f"the node at {address} has not answered for {_FETCH_S:.0f} s") from None
+        except (frames.ClusterLost, frames.RayFailed, frames.TaskLost, OSError) as error:
+            raise InfrastructureError(str(error)) from error
+        finally:
+            part.unlink(missing_ok=True)
 
     def cancel(self, number: int) -> None:
         self._connection.call("cancel", number)

@@ -74,7 +74,7 @@ class EventStreams:
         """A process has begun: hold back all events that are later than what it has sent."""
         self._merger.open(remote.source)
         assert remote.endpoint is not None
-        self._ledger.open(remote.source, remote.process, remote.endpoint.segment)
+        self._ledger.open(remote.source, remote.process, remote.endpoint.segment, remote.endpoint.address)
         self._names[remote.source] = remote.name
         self._alive[remote.source] = {}
         self._loads.of(remote.name).begin_process()
@@ -138,7 +138,7 @@ class EventStreams:
                 while (segment := await stream.read()) is not ends.EOF:
                     self._take(remote, segment.events, 0)
         except (grpc.aio.AioRpcError, TimeoutError):
-            self.recover(remote)
+            await self.recover(remote)
         else:
             self._close(remote.source)
             del self._alive[remote.source]
@@ -153,10 +153,10 @@ class EventStreams:
         del counts[_DRIVER]
         return counts
 
-    def recover(self, remote: RemoteCell) -> list[str]:
+    async def recover(self, remote: RemoteCell) -> list[str]:
         """Take what events a dead process left behind. Returns the actors that died with it."""
         received = self._merger.received(remote.source)
-        payloads, missing = remote.recover_log(received)
+        payloads, missing = await remote.recover_log(received)
         self._take(remote, payloads, 0)
         if missing:
             event = events.LogMissing(known=received + len(payloads), what=missing)

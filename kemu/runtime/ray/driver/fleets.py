@@ -218,7 +218,7 @@ class Fleet:
             remote.up.clear()
             while not remote.up.is_set():
                 if await self._has_died(remote):
-                    died = self._events.recover(remote)
+                    died = await self._events.recover(remote)
                     self._tell_of(remote, log_events.ProcessDied(pid=remote.pid, by=remote.ends_by))
                     for name in died:
                         self._on_crash(name)

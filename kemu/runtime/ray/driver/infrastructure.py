@@ -1,8 +1,9 @@
-"""The processes below the cells: raylets and the GCS of a Ray that was started for the run, and a real etcd.
+"""The processes below the cells: raylets and the GCS of Ray, and a real etcd.
 
-Faults end and stop them; what else does is found out by a look every half second. Only processes of this machine
-count. A process is known by its pid and start time, so a pid that was given anew is never hit. Neighbours: ``clusters``
-is Ray, ``fleets`` are the cells, ``runtime`` tells faults apart.
+Faults end and stop those of a Ray that was started for the run; what else does is found out by a look every half
+second. Only processes of this machine count, known by their pid and start time, so that a pid that was given anew is
+never hit. Of a Ray cluster that the run has joined, the GCS tells which raylets live. Neighbours: ``clusters`` is Ray,
+``fleets`` are the cells, ``runtime`` tells faults apart.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ import asyncio
 import contextlib
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from kemu.errors import SimulationError
+from kemu.errors import InfrastructureError, SimulationError
 from kemu.runtime.ray import processes
 from kemu.runtime.runlog.events import Event, ProcessContinued, ProcessDied, ProcessStarted, ProcessStopped
 
 LOOK_S = 0.5
+ASK_S = 1.0
+"""Between questions to a GCS; itself it notices after some seconds that a raylet is gone."""
 RAYLET = "raylet/"
 GCS = "gcs"
 ETCD = "etcd"
@@ -159,3 +163,35 @@ class Infrastructure:
         elif status != psutil.STATUS_STOPPED and name in self._stopped:
             del self._stopped[name]
             self._log(name, ProcessContinued(pid=process.pid))
+
+    async def watch_nodes(
+        self, nodes: Callable[[], Awaitable[Sequence[Mapping[str, Any]]]], ask_s: float = ASK_S
+    ) -> None:
+        """Tell what becomes of the raylets of a cluster that the run has joined. ``nodes``: those that live, as
+        ``clusters.RayCluster.nodes`` has them. Ends with the cluster, whose end is told elsewhere."""
+        gone: dict[str, None] = {}
+        before: dict[str, None] = {}
+        with contextlib.suppress(InfrastructureError):
+            while True:
+                alive = _raylets(await nodes())
+                for name in before:
+                    if name not in alive:
+                        gone[name] = None
+                        self._log(name, ProcessDied(pid=0, by=""))
+                for name in alive:
+                    if name in gone:
+                        del gone[name]
+                        self._log(name, ProcessStarted(pid=0))
+                before = alive
+                await asyncio.sleep(ask_s)
+
+
+def _raylets(nodes: Sequence[Mapping[str, Any]]) -> dict[str, None]:
+    """``raylet/10.0.0.1``, and ``raylet/10.0.0.1-2`` for the second one at that address."""
+    at = Counter[str]()
+    found: dict[str, None] = {}
+    for node in nodes:
+        address = node["NodeManagerAddress"]
+        at[address] += 1
+        found[f"{RAYLET}{address}" + (f"-{at[address]}" if at[address] > 1 else "")] = None
+    return found

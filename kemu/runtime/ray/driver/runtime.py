@@ -327,6 +327,8 @@ class RayRuntime(Driver):
             self._is_watching = True
             self._infrastructure.know(cluster.own_processes())
             self._fleet.spawn(self._infrastructure.watch(), "the watch on Ray's processes")
+            if cluster.joined:
+                self._fleet.spawn(self._infrastructure.watch_nodes(cluster.nodes), "the watch on Ray's nodes")
 
     async def _strike_processes(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
         """``kill`` or ``stop`` processes of the run, by their names."""

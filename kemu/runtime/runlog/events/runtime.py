@@ -90,9 +90,11 @@ class ConnectionLost(Event, kind="net.connection_lost", by=_RUNTIME):
 
 
 class ProcessDied(Event, kind="process.died", by=_ON_RAY, on_page=True):
-    """A process of the run (`cell/store`, `raylet/0`, `gcs`, `etcd`) died"""
+    """A process of the run (`cell/store`, `raylet/0`, `gcs`, `etcd`) died, or a raylet of the cluster that it joined
+    (`raylet/10.0.0.2`, by its address)"""
 
     pid: int
+    """0: not known, of a cluster that was joined."""
     by: str
     """What of the run did it, such as a fault; empty: it came from outside."""
 

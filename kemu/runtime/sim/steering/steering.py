@@ -124,8 +124,7 @@ class _OfLink:
 
 
 class Steering:
-    """Steers one run. ``readers`` makes what reads messages. ``chooser`` may be set until the clock starts; it chooses
-    from then on."""
+    """Steers one run. ``readers`` makes what reads messages. ``chooser`` chooses when the clock has started."""
 
     def __init__(
         self, readers: Callable[[], LabelReader], chooser: Chooser | None = None, holds: Sequence[Hold] = ()
@@ -139,7 +138,7 @@ class Steering:
         self._attentive: Attentive | None = None
         self._begun: Chooser | None = None
         """The chooser, once it has chosen."""
-        self._uses_lanes = any(hold.until is not None for hold in holds)
+        self._uses_lanes = False
         """Something can keep or move messages. Otherwise their times alone keep them in their order."""
         self._in_flight: dict[Message, tuple[End, _Sent, int]] = {}
         """For an attentive chooser: with the time at which each would usually arrive."""
@@ -151,6 +150,10 @@ class Steering:
         self._kept: list[_Kept] = []
         self._lanes: dict[End, deque[_Sent]] = {}
         self._counts: dict[tuple[str, str], list[int]] = {}
+        self._index_holds()
+
+    def _index_holds(self) -> None:
+        self._uses_lanes = any(hold.until is not None for hold in self.holds)
         self._by_link: dict[tuple[str, str], _OfLink] = {}
         for index, hold in enumerate(self.holds):
             self._by_link.setdefault((hold.message.source, hold.message.target), _OfLink()).add(index, hold.message)
@@ -164,14 +167,33 @@ class Steering:
         self._loop = master.loop
         self._log = log
 
-    @property
-    def chooser(self) -> Chooser | None:
-        return self._chooser
+    def spares(self, holds: Sequence[Hold]) -> bool:
+        """Whether these would have kept none of the messages so far, all of which a chooser saw."""
+        return not Steering(self._readers, holds=holds)._count(self.sent)
 
-    @chooser.setter
-    def chooser(self, chooser: Chooser | None) -> None:
+    def turn_to(self, chooser: Chooser | None, holds: Sequence[Hold]) -> None:
+        """Go on, when the clock starts, as if it had been these from the beginning; the holds spare what was sent."""
         self._chooser = chooser
         self._attends = isinstance(chooser, Attentive)
+        if holds:
+            self.holds = tuple(holds)
+            self._index_holds()
+            self._count(self.sent)
+        if chooser is None:
+            self.sent.clear()
+
+    def _count(self, sent: Sequence[Message]) -> bool:
+        """Count messages that were sent without the holds. Returns whether a hold means one of them."""
+        is_meant = False
+        for message in sent:
+            link = message.source, message.target
+            if self._attends or link in self._read_links:
+                self._newest = self._reader.labels(message)
+                of_link = self._by_link.get(link)
+                if of_link is not None and of_link.found(self._newest):
+                    is_meant = True
+        self._read = len(sent)
+        return is_meant
 
     # Messages
 

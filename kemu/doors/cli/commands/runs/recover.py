@@ -18,6 +18,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "unknown then.",
     )
     parser.add_argument("run", type=Path, help="a run folder; of a matrix, that of one variant")
+    parser.add_argument(
+        "--ray", metavar="ADDRESS", help="the Ray cluster of the run: fetch what its other machines have kept"
+    )
     parser.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
     parser.set_defaults(command=command)
 
@@ -26,7 +29,7 @@ def command(options: argparse.Namespace) -> int:
     from kemu.lab.scenario.playing.replaying import recoveries
     from kemu.runtime.words import counted
 
-    found = recoveries.recover(options.run)
+    found = recoveries.recover(options.run, options.ray)
     verdict = found.verdict
     if options.json:
         print(json.dumps(verdict))

@@ -42,6 +42,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--runtime", choices=("sim", "wall", "ray", "real"), default="", help="default: as the scenario says, or sim"
     )
     parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help="run on this Ray cluster: its address, or local for a temporary one; with --runtime ray the default is "
+        "RAY_ADDRESS, or the cluster of kemu ray up, or a temporary one",
+    )
+    parser.add_argument(
         "--kubeconfig",
         type=Path,
         metavar="FILE",
@@ -184,7 +190,9 @@ def command(options: argparse.Namespace) -> int:
                 bar.aside(lambda: inputs.warn(scenario.warnings))
                 bar.start()
             live.announce(bar.aside)
-            runtime = options.runtime or scenario.runtime
+            if options.ray and options.runtime not in ("", "ray"):
+                raise KemuError(f"--ray names a Ray cluster: it cannot stand beside --runtime {options.runtime}")
+            runtime = options.runtime or ("ray" if options.ray else scenario.runtime)
             is_real = runtime != "sim"
             if options.pace and is_real:
                 raise KemuError("--pace holds virtual time back: in real time --speed says how fast it goes")
@@ -216,6 +224,7 @@ def command(options: argparse.Namespace) -> int:
                 runtime=runtime,
                 speed=options.speed,
                 progress=progress,
+                ray={"ray_address": options.ray} if options.ray else {},
                 otlp=options.otlp if is_real else "",
                 api_calls=options.api_calls,
                 run_id=options.run_id,

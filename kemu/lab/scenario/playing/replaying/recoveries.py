@@ -28,9 +28,13 @@ class Recovered:
     """The log was made anew."""
 
 
-def recover(folder: Path) -> Recovered:
-    """Leaves the log, its index and verdict.json in the folder. Raises KemuError, also where the run has a verdict."""
-    if (folder / folders.VERDICT_FILE).exists():
+def recover(folder: Path, ray_address: str | None = None) -> Recovered:
+    """Leaves the log, its index and verdict.json in the folder. ``ray_address``: of the Ray cluster on which it ran;
+    what its other machines have kept is fetched from them.
+
+    Raises KemuError, also where the run came to its end, or where all of its log was found before.
+    """
+    if _is_whole(folder):
         raise KemuError(f"{folder}: the run came to its end, and has a {folders.VERDICT_FILE}: nothing to recover")
     file = folder / folders.SCENARIO_FILE
     for name in (folders.SCENARIO_FILE, FILE_NAME):
@@ -40,8 +44,10 @@ def recover(folder: Path) -> Recovered:
     with Reader(folder / FILE_NAME) as reader:
         header = reader.header
     has_segments = any((folder / folders.CELLS / folders.SEGMENTS).glob("*.segment"))
+    if ray_address is not None and not has_segments:
+        raise KemuError(f"{folder}: the run was not on Ray, or left nothing there: recover it without --ray")
     if has_segments:
-        _make_anew(folder, header)
+        _make_anew(folder, header, ray_address)
     end, digest = _end_of(folder / FILE_NAME)
     judged = runner.judge(scenario, folder, end)
     verdict = {**judged.data(header.get("runtime", "sim"), digest), "recovered": True, "run": str(folder)}
@@ -51,11 +57,24 @@ def recover(folder: Path) -> Recovered:
     return Recovered(scenario, verdict, judged, has_segments)
 
 
-def _make_anew(folder: Path, header: dict[str, Any]) -> None:
+def _is_whole(folder: Path) -> bool:
+    """Whether it has a verdict that no segment could change."""
+    if not (folder / folders.VERDICT_FILE).exists():
+        return False
+    verdict = folders.verdict_of(folder)
+    return not (verdict.get("recovered") and verdict.get("incomplete"))
+
+
+def _make_anew(folder: Path, header: dict[str, Any], ray_address: str | None) -> None:
     # Imported on use: the sim starts without anything of Ray's.
+    from kemu.runtime.ray.driver.clusters import RayCluster
     from kemu.runtime.ray.driver.logs.recoveries import Recovery
 
-    recovery = Recovery(folder / folders.CELLS)
+    if ray_address is None:
+        recovery = Recovery(folder / folders.CELLS)
+    else:
+        with RayCluster(ray_address) as cluster:
+            recovery = Recovery(folder / folders.CELLS, cluster.fetch)
     made = folder / f"{FILE_NAME}.recovered"
     writer = Writer(made, header)
     try:

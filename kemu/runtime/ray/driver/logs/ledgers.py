@@ -48,9 +48,9 @@ class Ledger:
             fcntl.flock(self._segment.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._segment.append(time_ns, actor, kind, data)
 
-    def open(self, source: Source, name: str, path: str) -> None:
-        """A process of a cell has begun, which keeps its events in that file."""
-        self.keep(0, NOTES, OPENED, {"source": list(source), "process": name, "path": path})
+    def open(self, source: Source, name: str, path: str, address: str) -> None:
+        """A process of a cell has begun, which keeps its events in that file, on the machine with that address."""
+        self.keep(0, NOTES, OPENED, {"source": list(source), "process": name, "path": path, "address": address})
 
     def look(self) -> None:
         """Note every second how many events have come."""

@@ -1,6 +1,6 @@
 """The run log of a driver that was killed, from the segments that it and its cells have left.
 
-    recovered = Recovery(folder / "cells")
+    recovered = Recovery(folder / "cells", fetch=cluster.fetch)
     recovered.hand_on(writer.append)
 
 What is missing is told by events ``log.missing``, behind all others.
@@ -8,21 +8,26 @@ What is missing is told by events ``log.missing``, behind all others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
 import msgpack
 
-from kemu.errors import KemuError
+from kemu.errors import InfrastructureError, KemuError
 from kemu.runtime.env import LogSink
 from kemu.runtime.host import segments
 from kemu.runtime.ray.driver.logs import ledgers, merges
 from kemu.runtime.runlog import frames
 from kemu.runtime.runlog.events import LogMissing
 
+Fetch = Callable[[str, str, Path], None]
+"""Copies a file that is not here from the machine with an address: address, path there, path here. Raises
+InfrastructureError."""
+
 PIECE = 1_000
 """Events of one process that are read at a time."""
+_ADVICE = "copy it there if another machine has it"
 _DRIVER: merges.Source = (1 << 30, 1)
 _NEVER_NOTED = 1 << 29
 """Where the numbers of processes begin of which the driver has noted nothing."""
@@ -31,10 +36,12 @@ _NEVER_NOTED = 1 << 29
 class Process:
     """The segment of one process, and what is known of it."""
 
-    def __init__(self, source: merges.Source, name: str, path: Path) -> None:
+    def __init__(self, source: merges.Source, name: str, path: Path, advice: str = _ADVICE) -> None:
+        """``advice``: what to do where the file is not there, or why nothing can be done."""
         self.source = source
         self.name = name
         self.path = path
+        self._advice = advice
         self.known = 0
         """So many events it had at least."""
         self.read = 0
@@ -48,9 +55,7 @@ class Process:
                 self.read += 1
                 yield payload
         except FileNotFoundError:
-            self.missing = (
-                f"there is no {self.path.name} in {self.path.parent}; copy it there if another machine has it"
-            )
+            self.missing = f"there is no {self.path.name} in {self.path.parent}; {self._advice}"
         except (OSError, segments.DamagedSegment) as error:
             self.missing = f"{self.path.name} cannot be read to its end: {error}"
         if not self.missing and self.read < self.known:
@@ -60,8 +65,10 @@ class Process:
 class Recovery:
     """Raises KemuError where there are no segments, and where the driver is alive."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, fetch: Fetch | None = None) -> None:
+        """``fetch``: gets segments of other machines."""
         folder = directory / ledgers.FOLDER
+        self._fetch = fetch
         found = {path.name: path for path in sorted(folder.glob("*.segment"))}
         if not found:
             raise KemuError(f"{folder}: no log segments")
@@ -86,12 +93,26 @@ class Recovery:
         match kind, data:
             case ledgers.OPENED, {"source": [int(number), int(incarnation)], "process": str(name), "path": str(path)}:
                 source = number, incarnation
-                self._processes[source] = Process(source, name, self._folder / Path(path).name)
+                here = self._folder / Path(path).name
+                advice = self._fetch_to(here, str(data.get("address", "")), path)
+                self._processes[source] = Process(source, name, here, advice)
             case ledgers.RECEIVED, {"events": list(counts)}:
                 for number, incarnation, count in counts:
                     self._processes[number, incarnation].known = count
             case ledgers.CLOSED, {"source": [int(number), int(incarnation)], "events": int(count)}:
                 self._processes[number, incarnation].known = count
+
+    def _fetch_to(self, here: Path, address: str, path: str) -> str:
+        """Get the file from its machine. Returns the advice for who misses it."""
+        if not address:
+            return _ADVICE
+        if self._fetch is None:
+            return f"{_ADVICE}, or name the Ray cluster of the run (--ray)"
+        try:
+            self._fetch(address, path, here)
+        except InfrastructureError as error:
+            return str(error)
+        return _ADVICE
 
     def hand_on(self, sink: LogSink) -> list[str]:
         """All events in the order in which they came about. Returns what is missing, as sentences."""

@@ -1,0 +1,143 @@
+"""What became of the claims of small experiments on a thousand nodes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.findings.catalogue import LARGE_NODES
+
+FATES = {
+    "stands": "stand",
+    "weakens": "weaken",
+    "turns": "turn",
+    "is undecided": "are undecided",
+    "is decided": "are decided",
+    "stays undecided": "stay undecided",
+}
+"""What becomes of a claim: of one, and of several."""
+WEAKER = 0.5
+"""A claim of the same outcome weakens if its effect, as a logarithm, lies less than this share as far from the limit
+that the claim states."""
+WHY: Mapping[str, str] = {
+    "sampling": (
+        "One percent of a hundred nodes is one node, which leaves nothing to choose; of a thousand it is ten, and with"
+        " ten the cluster takes as much as if all were scored. Scoring all takes 2.3 ms longer than scoring a tenth,"
+        " but the rest of a pod's wait, 4 ms of requests, is the same, so that the wait is not halved."
+    ),
+    "transition-period": (
+        "On a few of the thousand nodes a minute is too short: they lose the taint once. While all other nodes keep it,"
+        " these few get the best-effort pods that wait for any node, 800 to 1,900 in a run, and hundreds of them are"
+        " killed for want of memory."
+    ),
+}
+"""Why claims are judged otherwise on so many nodes: a sentence or two for each experiment of which any is."""
+NOT_YET: Mapping[str, float] = {
+    "queue-and-nomination": 5,
+    "two-pass-filtering": 2,
+    "second-filtering-pass": 0.2,
+    "nominated-node-first": 1,
+    "clear-nominations": 1,
+    "creation-rate": 5,
+    "grace-periods": 4,
+    "backoff-inversion": 3,
+    "requeue-all": 3,
+    "who-preempts": 2,
+    "victim-order": 2,
+    "budget-density": 0.5,
+    "cross-node-preemption": 2,
+    "victim-search": 1,
+    "lower-priority-affinity": 1,
+    "number-of-schedulers": 1,
+    "gangs-of-schedulers": 2,
+    "backfilling": 1,
+    "soft-thresholds": 1,
+    "ping-pong": 0.6,
+    "autoscaler-cut-off": 1,
+    "greedy-tenant": 1.5,
+}
+"""By experiment that is not repeated yet, about how many hours of a core it takes."""
+
+
+def fate(small: Mapping[str, Any], large: Mapping[str, Any]) -> str:
+    """Of one claim, from its two stored judgements."""
+    before, after = small["outcome"], large["outcome"]
+    if after == "undecided":
+        return "stays undecided" if before == after else "is undecided"
+    if before != after:
+        return "is decided" if before == "undecided" else "turns"
+    was, now = _distance(small), _distance(large)
+    open_sides = any(large[side] and large[side]["lower_bounds"] for side in ("left", "right"))
+    weaker = was is not None and now is not None and not open_sides and now < WEAKER * was
+    return "weakens" if weaker else "stands"
+
+
+def by_fate(small: Sequence[Mapping[str, Any]], large: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The ids of claims, fates in the order of :data:`FATES`."""
+    again = {claim["id"]: claim for claim in large}
+    found: dict[str, list[str]] = {key: [] for key in FATES}
+    for claim in small:
+        found[fate(claim, again[claim["id"]])].append(claim["id"])
+    return {key: ids for key, ids in found.items() if ids}
+
+
+def counted(found: Mapping[str, Sequence[str]]) -> str:
+    return ", ".join(f"{len(ids)} {key if len(ids) == 1 else FATES[key]}" for key, ids in found.items())
+
+
+def sentence(found: Mapping[str, Sequence[str]]) -> str:
+    total, standing = sum(map(len, found.values())), len(found.get("stands", ()))
+    if standing == total:
+        claims = f"all {total} claims stand" if total > 1 else "the claim stands"
+    else:
+        claims = f"{standing} of {total} claims stand{'s' if standing == 1 else ''}" if standing else "no claim stands"
+    parts = [claims]
+    for key, ids in found.items():
+        if key != "stands":
+            names = [f"“{each.replace('-', ' ')}”" for each in ids]
+            listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+            parts.append(f"{listed} {key if len(ids) == 1 else FATES[key]}")
+    return "; ".join(parts)
+
+
+def shortly(name: str, found: Mapping[str, Any]) -> str:
+    """``found``: what is stored of the experiment."""
+    if "large" in found:
+        return counted(by_fate(found["claims"], found["large"]["claims"]))
+    if name not in NOT_YET:
+        return ""
+    hours = NOT_YET[name]
+    return f"not yet: about {hours:g} core hour{'' if hours == 1 else 's'}"
+
+
+def complaint(name: str, found: Mapping[str, Any]) -> str | None:
+    """What is wrong with what this module says of the experiment."""
+    is_repeated = "large" in found
+    if is_repeated == (name in NOT_YET):
+        told = "is repeated, and NOT_YET says it is not" if is_repeated else "is not repeated, and NOT_YET lacks it"
+        return f"{name} {told}: on {LARGE_NODES} nodes, experiments/findings/repeats.py"
+    changed = is_repeated and {"turns", "weakens"} & by_fate(found["claims"], found["large"]["claims"]).keys()
+    if bool(changed) != (name in WHY):
+        told = "is judged otherwise, and WHY lacks it" if changed else "is judged as before, and WHY has it"
+        return f"{name} {told}: on {LARGE_NODES} nodes, experiments/findings/repeats.py"
+    return None
+
+
+def _distance(claim: Mapping[str, Any]) -> float | None:
+    """Of the effect from the limit, as a logarithm; None where there is none."""
+    left, right = (_factor(side) for side in re.split(" (?:[<>]=?) ", claim["says"]))
+    value = claim["ratio"]["estimate"] if claim["ratio"] else None
+    if value is None and claim["left"] and _NUMBER.fullmatch(claim["says"].rpartition(" ")[2]):
+        value = claim["left"]["mean"]
+    return abs(math.log(value * left / right)) if value and value > 0 and right > 0 else None
+
+
+_NUMBER = re.compile(r"[0-9.]+")
+
+
+def _factor(side: str) -> float:
+    """Of a side of a claim; a number alone is its own."""
+    first = side.partition(" * ")[0]
+    return float(first) if _NUMBER.fullmatch(first) else 1.0

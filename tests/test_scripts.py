@@ -1,0 +1,80 @@
+"""``scripts/test`` leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+WAITS = """
+import os
+import subprocess
+def test_waits():
+    with open("begun", "a") as file:
+        file.write(f"{os.getpgid(0)}\\n")
+    subprocess.Popen(["sleep", "600"]).wait()
+"""
+COMPUTES = """
+import os
+def test_computes():
+    with open("begun", "a") as file:
+        file.write(f"{os.getpgid(0)}\\n")
+    while True:
+        pass
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Two files of tests, of which one only computes, and what ``scripts/test`` needs."""
+    for name in ("scripts/test", "tests/__init__.py", "tests/again.py", "tests/computing.py", "tests/costs.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    for name, text in (
+        ("scripts/setup", "#!/bin/sh\n"),
+        (".venv/bin/python", f'#!/bin/sh\nexec {sys.executable} "$@"\n'),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    return tmp_path
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_what_was_started(checkout: Path, number: signal.Signals) -> None:
+    (checkout / "tests" / "test_waits.py").write_text(WAITS)
+    (checkout / "tests" / "test_computes.py").write_text(COMPUTES)
+    few = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p xdist -p pytest_timeout"}
+    begun = checkout / "begun"
+    script = subprocess.Popen(
+        [checkout / "scripts" / "test"], env={**os.environ, **few}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    groups: set[int] = set()
+    deadline = time.monotonic() + 60
+    while len(groups) < 2:
+        assert script.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        groups = set(map(int, begun.read_text().split())) if begun.exists() else set()
+    script.send_signal(number)
+    deadline = time.monotonic() + 60
+    script.communicate(timeout=60)
+    assert script.returncode == 128 + number
+    while any(map(lives, groups)):  # as long as nobody has waited for those that ended
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
