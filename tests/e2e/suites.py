@@ -149,11 +149,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="folder for runs, logs and reports (default: removed at the end)")
     options = parser.parse_args()
     shards = {}
-    for file, serial in itertools.product((REAL, BEYOND), (False, True)):
+    for file, serial, part in itertools.product((REAL, BEYOND), (False, True), range(options.at_once)):
         names = wanted(float("inf"), file, serial=serial)
-        for part in range(1 if serial else options.at_once):
-            kind = "serial" if serial else f"parallel-{part + 1}"
-            shards[f"{file.stem}-{kind}"] = names if serial else names[part :: options.at_once]
+        shards[f"{file.stem}-{'serial' if serial else 'parallel'}-{part + 1}"] = names[part :: options.at_once]
     shards["converted"] = [*converters.TESTS]
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="kemu-e2e-") as temporary, ThreadPoolExecutor(options.at_once) as pool:
