@@ -3,6 +3,7 @@
 For programs: ``kemu.run`` and what :data:`__all__` names beside it (docs/api.md). They are imported when they are first
 used, so ``import kemu`` costs nothing; ``__init__.pyi`` has their types.
 
+__main__    ``python -m kemu`` is the command ``kemu``
 _moved      module paths of earlier versions: ``kemu.store.server`` is ``kemu.emulated.store.server``
 doors       how one comes in
 emulated    what is emulated: the objects of a cluster, and the components that work on them

@@ -57,19 +57,24 @@ def test_a_signal_ends_what_was_started(checkout: Path, number: signal.Signals) 
         [checkout / "scripts" / "test"], env={**os.environ, **few}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     groups: set[int] = set()
-    deadline = time.monotonic() + 60
-    while len(groups) < 2:
-        assert script.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-        groups = set(map(int, begun.read_text().split())) if begun.exists() else set()
-    script.send_signal(number)
-    deadline = time.monotonic() + 60
-    script.communicate(timeout=60)
-    assert script.returncode == 128 + number
-    while any(map(lives, groups)):  # as long as nobody has waited for those that ended
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    try:
+        deadline = time.monotonic() + 300
+        while len(groups) < 2:
+            assert script.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+            groups = set(map(int, begun.read_text().split())) if begun.exists() else set()
+        script.send_signal(number)
+        assert script.wait(60) == 128 + number
+        deadline = time.monotonic() + 60
+        while any(map(lives, groups)):  # as long as nobody has waited for those that ended
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    finally:
+        script.terminate()
+        for group in filter(lives, groups):
+            os.killpg(group, signal.SIGKILL)
+        script.communicate(timeout=60)
 
 
 def lives(group: int) -> bool:

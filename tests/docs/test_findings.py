@@ -11,6 +11,7 @@ import pytest
 
 from experiments.findings import catalogue, checks, headlines, pages, repeats, runs
 from kemu.emulated.settings import documents
+from kemu.lab.exploration.workers import Inline
 from kemu.lab.scenario.loading import loader as scenario_loader
 from kemu.lab.scenario.playing import runner
 from kemu.lab.sweep.experiments import loader
@@ -259,7 +260,8 @@ spec:
 
 @pytest.fixture
 def tiny(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One experiment at a scale of two nodes, run, stored and written."""
+    """One experiment at a scale of two nodes, run in this process, stored and written."""
+    monkeypatch.setattr(runs, "Workers", lambda jobs, limit_s: Inline())
     monkeypatch.setattr(catalogue, "LARGE_NODES", 2)
     for module in (checks, pages, headlines):
         monkeypatch.setattr(module, "LARGE_NODES", 2)

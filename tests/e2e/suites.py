@@ -21,11 +21,12 @@ import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 from kemu.emulated.real import executables
+from tests.e2e import converters
 
 REAL = Path(__file__).resolve().parents[2].parent / "shared" / "e2e" / "real.txt"
 BEYOND = Path(__file__).with_name("beyond.txt")
@@ -101,10 +102,11 @@ def cluster(folder: Path) -> Iterator[Path]:
 
 def run(names: Sequence[str], folder: Path, seconds: float) -> dict[str, str]:
     """Outcomes by name, of a cluster of its own. ``seconds``: in all."""
+    converts = any(name in converters.TESTS for name in names)
     folder.mkdir(parents=True, exist_ok=True)
     report = folder / "report.xml"
     focus = "|".join(re.escape(name).replace("/", "\\/") for name in names)
-    with cluster(folder / "run") as kubeconfig:
+    with cluster(folder / "run") as kubeconfig, converters.converter(kubeconfig) if converts else nullcontext():
         command = [
             *(str(binary()), "--provider=skeleton", "--kubeconfig", str(kubeconfig), "--num-nodes=3"),
             f"--kubectl-path={kubectl()}",
@@ -147,11 +149,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="folder for runs, logs and reports (default: removed at the end)")
     options = parser.parse_args()
     shards = {}
-    for file, serial in itertools.product((REAL, BEYOND), (False, True)):
+    for file, serial, part in itertools.product((REAL, BEYOND), (False, True), range(options.at_once)):
         names = wanted(float("inf"), file, serial=serial)
-        for part in range(1 if serial else options.at_once):
-            kind = "serial" if serial else f"parallel-{part + 1}"
-            shards[f"{file.stem}-{kind}"] = names if serial else names[part :: options.at_once]
+        shards[f"{file.stem}-{'serial' if serial else 'parallel'}-{part + 1}"] = names[part :: options.at_once]
+    shards["converted"] = [*converters.TESTS]
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="kemu-e2e-") as temporary, ThreadPoolExecutor(options.at_once) as pool:
         folder = options.out or Path(temporary)

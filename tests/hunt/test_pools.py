@@ -23,6 +23,7 @@ from kemu.lab.hunt.projects import Project
 from kemu.lab.hunt.running import pools
 from kemu.lab.hunt.running.pools import LostTrial, NotBegun, Pool, TrialRecord, TrialTask
 from kemu.lab.hunt.running.trials import Outcome
+from kemu.lab.up.remotes import NoAnswer
 
 PROJECT = Project("p", Path("hunt.yaml"), (), ())
 
@@ -42,6 +43,8 @@ class Acting(TrialTask):
         marker = self.folder.parent / f"begun-{what}"
         is_first = not marker.exists()
         marker.touch()
+        if what == "deaf" or (what == "deaf-once" and is_first):
+            raise NoAnswer("time does not pass")
         if what == "fails":
             raise KemuError("controller c: it has no legs")
         if what == "dies" or (what == "dies-once" and is_first):
@@ -133,6 +136,16 @@ class Hanging(Inline):
             hangs = name == "hangs" or (name == "hangs-once" and name not in tried)
             tried.add(name)
             yield task.given_up(SLOW, 2.0) if hangs else task.carry_out(source)
+
+
+def test_clusters_that_do_not_answer(tmp_path: Path) -> None:
+    """That is the machine's fault, and no finding; the hunt goes on."""
+    told: list[str] = []
+    pool = Pool(PROJECT, Inline(), tmp_path, on_lost=told.append)
+    assert said(pool.trial((), plan("deaf-once"))) == "deaf-once"
+    with pytest.raises(LostTrial, match="its cluster has not answered"):
+        pool.trial((), plan("deaf"))
+    assert [text.endswith("tried again") for text in told] == [True, True, False]
 
 
 def test_processes_that_hang(tmp_path: Path) -> None:

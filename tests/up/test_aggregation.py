@@ -508,6 +508,18 @@ def test_nobody_waits_for_a_server_that_hangs(client: Client, things: Things) ->
     assert client.condition("FailedDiscoveryCheck")["message"].endswith("context deadline exceeded")
 
 
+def test_discovery_does_not_wait_for_a_server_that_hangs_later(
+    client: Client, things: Things, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(aggregation, "DISCOVERY_S", 0.3)
+    serve(client)
+    register(client, insecureSkipTLSVerify=True)
+    client.condition("Passed")
+    things.hangs = True
+    answer = client.http.get(ROOT)
+    assert (answer.status_code, answer.text) == (503, "error trying to reach service: context deadline exceeded\n")
+
+
 def test_a_server_that_nobody_vouches_for_is_not_available(client: Client, things: Things) -> None:
     serve(client)
     register(client, caBundle=base64.b64encode(Authority.make().certificate).decode())

@@ -78,7 +78,7 @@ class Remote:
                 seen, moved_s = found, time.monotonic()
             stood_s = time.monotonic() - moved_s
             if stood_s > patience_s + seen.get("patience_s", 0.0) and not stepped.done():
-                raise KemuError(self._stalled(seen, found, stood_s))
+                raise (KemuError if found is not None else NoAnswer)(self._stalled(seen, found, stood_s))
 
     def _clock(self) -> Any:
         """None: no answer."""

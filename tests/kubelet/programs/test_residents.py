@@ -202,7 +202,10 @@ def test_a_pre_stop_hook_has_the_grace_period_at_most(tmp_path: Path) -> None:
         ("trap 'exit 3' TERM; sleep 1; trap - TERM; sleep 9000", {}, 0, (20, 20)),
         # What others see of its files is done step by step.
         ("trap 'exit 3' TERM; while true; do sleep 2; done", {"readinessProbe": probe("true")}, 3, (20, 22)),
-        ("trap 'exit 3' TERM; sleep 9000 & wait", {"lifecycle": {"preStop": {"exec": {"command": ["sleep", "2"]}}}}, 3, (22, 22)),
+        (
+            "trap 'exit 3' TERM; sleep 9000 & wait",
+            {"lifecycle": {"preStop": {"exec": {"command": ["sleep", "2"]}}}}, 3, (22, 22),
+        ),
     ],
 )  # fmt: skip
 def test_a_script_with_a_trap_stops_as_it_says(

@@ -353,5 +353,8 @@ def _is_understood(
 
 
 def _copies(volumes: Volumes) -> Volumes:
-    of_pod, of_node = ({name: dict(store) for name, store in one.items()} for one in (volumes.of_pod, volumes.of_node))
-    return Volumes(of_pod, of_node)
+    return Volumes(_copied(volumes.of_pod), _copied(volumes.of_node))
+
+
+def _copied(stores: Mapping[str, Store]) -> dict[str, Store]:
+    return {name: dict(store) for name, store in stores.items()}

@@ -25,6 +25,7 @@ from kemu.lab.hunt.perturbations import Plan, shown
 from kemu.lab.hunt.projects import Project, Step
 from kemu.lab.hunt.running import networks, snapshots
 from kemu.lab.hunt.running.trials import Outcome
+from kemu.lab.up import remotes
 
 LIMIT_S = 600.0
 """Real time for one trial: then its process hangs."""
@@ -32,6 +33,8 @@ REFERENCES = 3
 """Runs without perturbations: what differs between them says nothing."""
 _MOST_HANGS = 2
 """Of one trial, until it is given up."""
+_DIED = "every process that tried it died"
+_NO_ANSWER = "its cluster has not answered, as on a machine that has too much to do"
 
 
 class LostTrial(KemuError):
@@ -72,6 +75,8 @@ class TrialTask:
     def carry_out(self, source: Project) -> TrialRecord:
         try:
             return self.run(source)
+        except remotes.NoAnswer:
+            return TrialRecord(self.number, 0.001, lost=_NO_ANSWER)
         except KemuError as error:
             return self.refused(str(error))
 
@@ -93,7 +98,7 @@ class TrialTask:
         return TrialRecord(self.number, time.monotonic() - begun, outcome, files)
 
     def given_up(self, why: str, seconds: float) -> TrialRecord:
-        text = f"it took longer than {seconds:g} s" if why == SLOW else "every process that tried it died"
+        text = f"it took longer than {seconds:g} s" if why == SLOW else _DIED
         return TrialRecord(self.number, seconds, lost=text)
 
     def refused(self, why: str) -> TrialRecord:
@@ -245,7 +250,7 @@ class Pool:
         plan = shown(asked.task.plan) or "without perturbations"
         if record.lost:
             asked.hangs += 1
-            if asked.hangs < _MOST_HANGS and "longer" in record.lost:
+            if asked.hangs < _MOST_HANGS and record.lost != _DIED:
                 self._on_lost(f"{plan}: {record.lost}; it is tried again")
                 asked.task = self._task(asked.task.steps, asked.task.plan)
                 self._first.appendleft(asked)

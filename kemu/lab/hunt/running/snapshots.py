@@ -30,6 +30,7 @@ from kemu.lab.hunt.projects import Project, Step
 from kemu.lab.hunt.running import trials
 from kemu.lab.hunt.running.trials import Outcome, Trial
 from kemu.lab.up import embedded, sessions
+from kemu.lab.up.remotes import NoAnswer
 
 _HOST = "127.0.0.1"
 _BEGUN = "begun"
@@ -69,8 +70,8 @@ def _asked(project: Project, folder: Path, steps: Sequence[Step], plan: Sequence
         close()
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-    if isinstance(answer, str):
-        raise KemuError(answer)
+    if isinstance(answer, KemuError):
+        raise answer
     return answer
 
 
@@ -105,13 +106,13 @@ class _Template:
         os.close(answers_in)
         self._requests, self._answers = os.fdopen(requests, "wb"), os.fdopen(answers, "rb")
 
-    def ask(self, *request: object) -> Outcome | str | None:
+    def ask(self, *request: object) -> Outcome | KemuError | None:
         """What became of a trial, or what it raised; None: a process has died, or the set-up failed."""
         try:
             pipes.send(self._requests, request)
         except BrokenPipeError:
             return None
-        answer: Outcome | str | None = pipes.receive(self._answers)
+        answer: Outcome | KemuError | None = pipes.receive(self._answers)
         self.has_answered |= answer is not None
         return answer
 
@@ -173,7 +174,7 @@ class _Standing(trials.Session):
         super().__init__(project, folder, on_up, port)
         self.user: threading.Thread | None = None
         """In a child: performs the steps."""
-        self.answer: Outcome | str | None = None
+        self.answer: Outcome | KemuError | None = None
         self._project = project
         self._requests = requests
 
@@ -209,7 +210,8 @@ class _Standing(trials.Session):
             try:
                 self.answer = trial.run_in(self.running, self.running.up)
             except KemuError as error:
-                self.answer = str(error)
+                # As it is known elsewhere: others may have more in them than their words.
+                self.answer = (NoAnswer if isinstance(error, NoAnswer) else KemuError)(str(error))
 
         self.user = threading.Thread(target=conduct, name="user of the hunt")
         self.user.start()

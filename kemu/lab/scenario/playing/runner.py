@@ -435,10 +435,6 @@ def _runtime(
     )
 
 
-_LOOK_EVERY = 1 << 16
-"""After so many events the judge asks for large pages: of a large run it keeps some GiB."""
-
-
 def judge(scenario: Scenario, folder: Path, end: judging.End, progress: Progress | None = None) -> judging.Judged:
     """Judge a recorded run from its log, and leave the index of the log."""
     if progress is not None:
@@ -447,11 +443,9 @@ def judge(scenario: Scenario, folder: Path, end: judging.End, progress: Progress
         judge = judging.Judge(scenario, reader.header.get("speed", 0.0))
         feed = judge.feed
         index = indexes.Index()
-        for number, (time_ns, actor, kind, data) in enumerate(reader, 1):
+        for time_ns, actor, kind, data in reader:
             feed(time_ns, actor, kind, data)
             index.add(reader.offset, time_ns, actor, data)
-            if number % _LOOK_EVERY == 0:
-                garbage.use_large_pages()
             if progress is not None:
                 progress.read_bytes = reader.read_bytes
     indexes.write(folder, index)
