@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypedDict
 
 from kemu import errors
 from kemu.emulated.autoscaler import pod_rules, taints
-from kemu.emulated.autoscaler.cluster_states import ClusterState, Tell
-from kemu.emulated.autoscaler.providers import NodeGroup, Provider, ProviderError
+from kemu.emulated.autoscaler.cluster_states import ClusterState
+from kemu.emulated.autoscaler.providers import NodeGroup, Provider, ProviderError, Tell
 from kemu.emulated.autoscaler.scale_downs import Removable, Utilization
 from kemu.emulated.autoscaler.settings import ScaleDown
 from kemu.emulated.autoscaler.simulator.drainability import Budgets, Rules

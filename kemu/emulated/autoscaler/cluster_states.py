@@ -6,11 +6,11 @@ but for those in objects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kemu.emulated.autoscaler import taints
-from kemu.emulated.autoscaler.providers import NodeGroup, Provider, ProviderError
+from kemu.emulated.autoscaler.providers import NodeGroup, Provider, ProviderError, Tell
 from kemu.emulated.autoscaler.settings import Settings
 from kemu.emulated.objects import meta
 from kemu.messages.k8s import core_v1_pb2
@@ -19,8 +19,6 @@ from kemu.runtime.env import SECOND_NS
 
 MAX_DELETION_NS = 5 * 60 * SECOND_NS
 """``MaxCloudProviderNodeDeletionTime``."""
-Tell = Callable[[str, str, str], None]
-"""Type, reason and message of an event about the autoscaler itself."""
 
 
 @dataclass

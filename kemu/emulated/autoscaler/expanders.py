@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kemu.emulated.autoscaler.cluster_states import Tell
-from kemu.emulated.autoscaler.providers import NodeGroup
+from kemu.emulated.autoscaler.providers import NodeGroup, Tell
 from kemu.emulated.autoscaler.settings import Settings
 from kemu.emulated.autoscaler.templates import Template
 from kemu.emulated.objects.amounts import requests

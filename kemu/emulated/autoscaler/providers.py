@@ -16,6 +16,9 @@ from kemu.messages.k8s import core_v1_pb2, resource_v1_pb2
 from kemu.messages.v1 import cloud_pb2, cloud_pb2_grpc
 from kemu.runtime.env import Env
 
+Tell = Callable[[str, str, str], None]
+"""Type, reason and message of an event about the autoscaler itself."""
+
 
 class ProviderError(Exception):
     """The provider refuses."""

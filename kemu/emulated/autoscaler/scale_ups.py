@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.emulated.autoscaler import estimators, expanders
-from kemu.emulated.autoscaler.cluster_states import ClusterState, Tell
+from kemu.emulated.autoscaler.cluster_states import ClusterState
 from kemu.emulated.autoscaler.expanders import Option
-from kemu.emulated.autoscaler.providers import NodeGroup, Provider
+from kemu.emulated.autoscaler.providers import NodeGroup, Provider, Tell
 from kemu.emulated.autoscaler.settings import Settings
 from kemu.emulated.autoscaler.simulator.snapshots import Snapshot
 from kemu.emulated.autoscaler.templates import Template
