@@ -94,11 +94,13 @@ class Actuator:
         empty: Sequence[Removable],
         full: Sequence[Removable],
         utilization: Mapping[str, Utilization],
+        pods_on: Callable[[str], Sequence[Any]],
         seen: Revisions,
     ) -> int:
         """Begin to delete as many of them as may go at a time; returns how many (``StartDeletion``, ``CropNodes``).
 
-        ``seen``: by which revisions that was decided, for the log."""
+        ``utilization`` and ``pods_on`` tell of the nodes as they were simulated; ``seen``: by which revisions that was
+        decided, for the log."""
         settings = self._settings
         room = settings.max_parallelism - len(self.empty) - len(self.drained)
         empty = self._cropped(empty, room)
@@ -114,7 +116,7 @@ class Actuator:
             raise errors.Conflict(f"couldn't taint {len(full)} nodes with ToBeDeleted")
         for one in full:
             name = one.node.metadata.name
-            pods = ",".join(pod.metadata.name for pod in one.pods)
+            pods = ",".join(pod.metadata.name for pod in pods_on(name) if _is_drained(pod))
             text = f"Scale-down: removing node {name}, utilization: {utilization[name]}, pods to reschedule: {pods}"
             self._tell("Normal", "ScaleDown", text)
             self.drained[name] = self._group(name)
@@ -259,11 +261,11 @@ class Actuator:
             settings.daemon_set_eviction_for_occupied_nodes if drain else settings.daemon_set_eviction_for_empty_nodes
         )
         there = [pod for pod in self._cluster.pods_on(name) if not pod_rules.is_mirror(pod)]
-        daemons = [pod for pod in there if pod_rules.of_daemon_set(pod) and _evicts_daemon(pod, by_default)]
+        daemons = [pod for pod in there if not _is_drained(pod) and _evicts_daemon(pod, by_default)]
         for pod in daemons:
             self._env.spawn(self._evict(pod, needed=False), f"evict {pod.metadata.name}")
         # Those that terminate already go by themselves, and are waited for.
-        pods = [pod for pod in there if drain and not pod_rules.of_daemon_set(pod)]
+        pods = [pod for pod in there if drain and _is_drained(pod)]
         tasks = [self._env.spawn(self._evict(pod, needed=True), f"evict {pod.metadata.name}") for pod in pods]
         failures = [failure for failure in await asyncio.gather(*tasks) if failure]
         if failures:
@@ -316,6 +318,10 @@ class Actuator:
         except errors.ApiError:
             return True
         return found.spec.nodeName == node
+
+
+def _is_drained(pod: core_v1_pb2.Pod) -> bool:
+    return not pod_rules.is_mirror(pod) and not pod_rules.of_daemon_set(pod)
 
 
 def _evicts_daemon(pod: core_v1_pb2.Pod, by_default: bool) -> bool:

@@ -480,7 +480,8 @@ class ClusterAutoscaler:
         if not cooling:
             empty, full = planner.due(now_ns, self._actuator.counts())
             try:
-                if await self._actuator.start(empty, full, planner.utilization, self._seen):
+                pods_on = self._snapshot.pods_on
+                if await self._actuator.start(empty, full, planner.utilization, pods_on, self._seen):
                     self._deleted_ns = now_ns
                     self._state.recalculate()
             except errors.ApiError:
