@@ -339,6 +339,23 @@ def test_costs() -> None:
     assert ("deleted", True) in {(one.what, one.is_bug) for one in symptoms(normal, claims_more)}
 
 
+@pytest.mark.parametrize(("created_s", "expected"), [(4, []), (2, ["deleted"])])
+def test_what_comes_after_its_owner_is_gone_has_held_nothing(created_s: int, expected: list[str]) -> None:
+    """A claim whose creation was long under way, as in a slow webhook."""
+    normal, found = Recording(), Recording()
+    for one in (normal, found):
+        one.put(1, widget("w", uid="1"))
+    spare = claim("spare", ownerReferences=owned("Widget", "w", "1"))
+    for at_s in (2, 3, 4):
+        if at_s == created_s:
+            found.put(at_s, spare, OPERATOR)
+        if at_s == 3:
+            for one in (normal, found):
+                one.remove(3, widget("w"))
+    found.remove(5, spare)
+    assert [one.what for one in symptoms(normal, found) if one.is_bug] == expected
+
+
 @pytest.mark.parametrize(("at_s", "is_bug"), [(END_S - 60, False), (END_S - 10, True)])
 def test_hot(at_s: float, is_bug: bool) -> None:
     normal, found = written({}), written({})

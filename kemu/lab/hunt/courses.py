@@ -240,6 +240,30 @@ class Course:
             self._objects = self.revision, found
         return self._objects[1]
 
+    def belated(self, since_ns: int) -> set[tuple[str, int]]:
+        """Keys and revisions of creations and deletions of objects that were created when all of their owners were gone
+        already, as by a request that was long under way: the garbage collector takes them away."""
+        values: dict[str, bytes] = {}
+        gone: set[str] = set()
+        waiting: set[str] = set()
+        found: set[tuple[str, int]] = set()
+        for change in self.changes:
+            key, value = change.key, change.value
+            if value is None:
+                if key in values:
+                    gone.add(message(key, values.pop(key)).metadata.uid)
+                if key in waiting:
+                    waiting.remove(key)
+                    found.add((key, change.revision))
+                continue
+            values[key] = value
+            if change.is_new and change.time_ns >= since_ns:
+                owners = [one.uid for one in message(key, value).metadata.ownerReferences]
+                if owners and gone.issuperset(owners):
+                    waiting.add(key)
+                    found.add((key, change.revision))
+        return found
+
     def made_by(self, change: Change) -> str:
         """The controller whose write a change is; empty: somebody else's."""
         if self._makers[0] != len(self.writes):

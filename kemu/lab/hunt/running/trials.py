@@ -85,7 +85,7 @@ class Outcome:
         return self.course.objects()
 
     def created(self) -> Counter[str]:
-        """Objects that were created after set-up, by kind."""
+        """Objects that were created after set-up, by kind; without those whose owners were gone already."""
         return self._counted(lambda change: change.is_new)
 
     def deleted(self) -> Counter[str]:
@@ -93,8 +93,11 @@ class Outcome:
 
     def _counted(self, wanted: Callable[[Change], bool]) -> Counter[str]:
         course = self.course
+        belated = course.belated(self.begun_ns)
         return Counter(
-            course.named(one.key).kind for one in course.changes if one.time_ns >= self.begun_ns and wanted(one)
+            course.named(one.key).kind
+            for one in course.changes
+            if one.time_ns >= self.begun_ns and wanted(one) and (one.key, one.revision) not in belated
         )
 
 
