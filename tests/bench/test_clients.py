@@ -26,3 +26,6 @@ def test_a_pair_of_small_clusters() -> None:
     assert figures["real_pods_per_s"][0] > 0
     assert figures["ratio_pods_per_s"] > 0
     assert figures["ratio_running_per_s"] > 0
+    figures = pairs.up("stack", nodes=3, pods=20, rounds=1)
+    assert figures["kemu_cpu_ms_per_pod"][0] > 0
+    assert figures["real_cpu_ms_per_pod"][0] > 0

@@ -2,5 +2,5 @@
 
 ``parts`` finds the real parts, ``servers`` starts an API server of either kind, ``connections`` asks it, ``watches``
 times what a watch sees, ``kwok`` starts KWOK; ``schedules`` measures the real kube-scheduler, ``hollow_nodes`` KWOK,
-``pairs`` both sides.
+``stacks`` all parts together, ``pairs`` both sides.
 """

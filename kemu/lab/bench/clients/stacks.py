@@ -1,0 +1,45 @@
+"""The whole way of a pod, from its creation to Running: what it costs the real stack, and kemu in virtual time.
+
+The real stack is etcd, kube-apiserver, kube-scheduler, nearly without limits of its client, and KWOK, which plays the
+kubelets without their heartbeats. Who creates the pods is not counted there; kemu's own workload is.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from kemu.lab.bench.clients import kwok, schedules, servers, watches
+from kemu.lab.bench.clusters import throughput
+
+QPS = 5000
+_SYNC_S = 3.0
+"""For scheduler and KWOK to list what is there, before the pods come."""
+
+
+def measure(kind: str, folder: Path, nodes: int, pods: int) -> dict[str, float]:
+    """CPU time of all parts, in ms for each pod."""
+    if kind == servers.KEMU:
+        return {"cpu_ms_per_pod": round(throughput.sim_pods(nodes, pods)["cpu_us_per_pod"] / 1000, 2)}
+    with servers.start(kind, folder) as server:
+        server.access.create_all("/api/v1/nodes", [schedules.node(f"node-{number}") for number in range(nodes)])
+        kubelets = kwok.start(server, folder)
+        scheduler = schedules.start_scheduler(server, folder, QPS)
+        parts = (server, kubelets, scheduler)
+        try:
+
+            def check() -> None:
+                for part in parts:
+                    part.check()
+
+            running = watches.Watch(server.access, "/api/v1/pods?", watches.running_pod)
+            time.sleep(_SYNC_S)
+            before_s = sum(part.cpu_s() for part in parts)
+            all_pods = [schedules.pod(f"pod-{number}") for number in range(pods)]
+            server.access.create_all("/api/v1/namespaces/default/pods", all_pods)
+            running.wait_for(pods, check)
+            used_s = sum(part.cpu_s() for part in parts) - before_s
+        finally:
+            scheduler.stop()
+            kubelets.stop()
+    return {"cpu_ms_per_pod": round(used_s * 1000 / pods, 2)}
