@@ -21,7 +21,8 @@ SCALES = ("autoscaler/scale-down", "autoscaler/overprovisioning", "autoscaler/cu
 @mutant("autoscaler", "a-node-goes-whose-pods-fit-nowhere-else", *SCALES)
 def _(patch: pytest.MonkeyPatch) -> None:
     """Neither use nor lack of another place keeps a node."""
-    patch.setattr(scale_downs, "utilization", lambda node, pods, unix_ns, *, ignore_daemons: (0.0, "cpu"))
+    unused = scale_downs.Utilization(0.0, "cpu", {"cpu": 0.0})
+    patch.setattr(scale_downs, "utilization", lambda node, pods, unix_ns, *, ignore_daemons: unused)
 
     def simulate(self: Any, snapshot: Any, node: Any, destinations: Any, budgets: Any, unix_ns: int) -> Any:
         moves = self.rules.moves(snapshot.pods_on(node.metadata.name), budgets, unix_ns)
