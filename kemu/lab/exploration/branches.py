@@ -42,8 +42,8 @@ from kemu.runtime.sim.steering.steering import Steering
 
 LEAST_NODES = 200
 """From so many on a template is worth while for cells, which may be the only ones that begin so."""
-LEAST_NODES_OF_A_SEARCH = 20
-"""The same for runs of a search: a fork, with the pages that its child copies, costs as much as the set-up of 15."""
+LEAST_NODES_OF_A_SEARCH = 40
+"""The same for runs of a search: a fork, with the pages that its child copies, costs as much as the set-up of 30."""
 
 T = TypeVar("T")
 

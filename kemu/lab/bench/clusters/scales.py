@@ -50,8 +50,8 @@ def settings() -> tuple[dict[str, Any], ...]:
         (1_000, 500, 1, 1, 1.0),
         (1_000, 100, 3, 1, 1.0),
         (1_000, 500, 1, 2, 1.0),
-        (5_000, 500, 3, 1, 0.2),
-        (10_000, 1_000, 3, 1, 0.1),
+        (5_000, 500, 3, 1, 1.0),
+        (10_000, 1_000, 3, 1, 0.2),
     )
     keys = ("nodes", "kubelets_per_cell", "raylets", "api_servers", "speed")
     return tuple({"pods": 1_000, **dict(zip(keys, row, strict=True))} for row in rows)
