@@ -6,11 +6,14 @@ kubelets without their heartbeats. Who creates the pods is not counted there; ke
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+from kemu.errors import KemuError
 from kemu.lab.bench.clients import kwok, schedules, servers, watches
-from kemu.lab.bench.clusters import throughput
 
 QPS = 5000
 _SYNC_S = 3.0
@@ -20,7 +23,7 @@ _SYNC_S = 3.0
 def measure(kind: str, folder: Path, nodes: int, pods: int) -> dict[str, float]:
     """CPU time of all parts, in ms for each pod."""
     if kind == servers.KEMU:
-        return {"cpu_ms_per_pod": round(throughput.sim_pods(nodes, pods)["cpu_us_per_pod"] / 1000, 2)}
+        return {"cpu_ms_per_pod": round(_in_sim(nodes, pods)["cpu_us_per_pod"] / 1000, 2)}
     with servers.start(kind, folder) as server:
         server.access.create_all("/api/v1/nodes", [schedules.node(f"node-{number}") for number in range(nodes)])
         kubelets = kwok.start(server, folder)
@@ -43,3 +46,15 @@ def measure(kind: str, folder: Path, nodes: int, pods: int) -> dict[str, float]:
             scheduler.stop()
             kubelets.stop()
     return {"cpu_ms_per_pod": round(used_s * 1000 / pods, 2)}
+
+
+def _in_sim(nodes: int, pods: int) -> dict[str, float]:
+    """``kemu bench sim-pods`` with exact statuses."""
+    main = "from kemu.doors.cli.main import main; main()"
+    size = ["--nodes", str(nodes), "--pods", str(pods)]
+    done = subprocess.run(
+        [sys.executable, "-c", main, "bench", "sim-pods", *size, "--json"], capture_output=True, text=True
+    )
+    if done.returncode:
+        raise KemuError(f"bench sim-pods failed:\n{done.stderr.strip()[-2000:]}")
+    return _figures(json.loads(done.stdout))
