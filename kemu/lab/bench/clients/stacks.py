@@ -16,6 +16,7 @@ from kemu.errors import KemuError
 from kemu.lab.bench.clients import kwok, schedules, servers, watches
 
 QPS = 5000
+STATUSES = "exact"
 _SYNC_S = 3.0
 """For scheduler and KWOK to list what is there, before the pods come."""
 
@@ -49,7 +50,7 @@ def measure(kind: str, folder: Path, nodes: int, pods: int) -> dict[str, float]:
 
 
 def _in_sim(nodes: int, pods: int) -> dict[str, float]:
-    """``kemu bench sim-pods`` with exact statuses."""
+    """Figures of ``kemu bench sim-pods``."""
     main = "from kemu.doors.cli.main import main; main()"
     size = ["--nodes", str(nodes), "--pods", str(pods)]
     done = subprocess.run(
@@ -57,4 +58,5 @@ def _in_sim(nodes: int, pods: int) -> dict[str, float]:
     )
     if done.returncode:
         raise KemuError(f"bench sim-pods failed:\n{done.stderr.strip()[-2000:]}")
-    return _figures(json.loads(done.stdout))
+    rows: list[dict[str, float]] = json.loads(done.stdout)["sim-pods"]
+    return next(row for row in rows if row["statuses"] == STATUSES)
