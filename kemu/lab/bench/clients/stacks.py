@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from kemu.errors import KemuError
 from kemu.lab.bench.clients import kwok, schedules, servers, watches
@@ -49,7 +50,7 @@ def measure(kind: str, folder: Path, nodes: int, pods: int) -> dict[str, float]:
     return {"cpu_ms_per_pod": round(used_s * 1000 / pods, 2)}
 
 
-def _in_sim(nodes: int, pods: int) -> dict[str, float]:
+def _in_sim(nodes: int, pods: int) -> dict[str, Any]:
     """Figures of ``kemu bench sim-pods``."""
     main = "from kemu.doors.cli.main import main; main()"
     size = ["--nodes", str(nodes), "--pods", str(pods)]
@@ -58,5 +59,5 @@ def _in_sim(nodes: int, pods: int) -> dict[str, float]:
     )
     if done.returncode:
         raise KemuError(f"bench sim-pods failed:\n{done.stderr.strip()[-2000:]}")
-    rows: list[dict[str, float]] = json.loads(done.stdout)["sim-pods"]
+    rows: list[dict[str, Any]] = json.loads(done.stdout)["sim-pods"]
     return next(row for row in rows if row["statuses"] == STATUSES)
