@@ -7,23 +7,27 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kemu.errors import KemuError
 from kemu.lab.exploration.processes.tasks import SLOW
 from kemu.lab.exploration.workers import Inline, Workers
+from kemu.lab.hunt import projects
 from kemu.lab.hunt.courses import Course
 from kemu.lab.hunt.perturbations import Kind, Perturbation, Plan, Point
 from kemu.lab.hunt.projects import Project
-from kemu.lab.hunt.running import pools
+from kemu.lab.hunt.running import pools, trials
 from kemu.lab.hunt.running.pools import LostTrial, NotBegun, Pool, TrialRecord, TrialTask
 from kemu.lab.hunt.running.trials import Outcome
 from kemu.lab.up.remotes import NoAnswer
+from tests.hunt import test_api
 
 PROJECT = Project("p", Path("hunt.yaml"), (), ())
 
@@ -177,3 +181,30 @@ with socket.create_server(("127.0.0.1", 18080)) as server, socket.create_connect
     if any(child.returncode == 77 for child in children):
         pytest.skip("this system gives nobody a network of its own")
     assert told == ["listens\n"] * 2
+
+
+def test_what_is_made_anew_waits_for_the_end_of_the_old_one(tmp_path: Path) -> None:
+    """It would go with that. Nobody removes this finalizer; the user's own goes by what is applied."""
+    file = test_api.project(tmp_path)
+    document = yaml.safe_load(file.read_text())
+    gone = {"delete": {"kind": "ConfigMap", "name": "held"}}
+
+    def applied(value: str, *finalizers: str) -> dict[str, Any]:
+        metadata = {"name": "held", "finalizers": list(finalizers)}
+        return {"apply": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": value}}}
+
+    def done(*steps: dict[str, Any]) -> Outcome:
+        document["spec"]["steps"] = list(steps)
+        file.write_text(yaml.safe_dump(document))
+        project = projects.load(file)
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        return trials.Trial(project, folder, project.steps, ()).run()
+
+    own = done(applied("1", "example.com/own"), gone, applied("2"))
+    assert own.stuck == []
+    assert "/registry/configmaps/default/held" not in own.objects()
+    change = {"metadata": {"finalizers": ["example.com/b"]}}
+    patch = {"patch": {"kind": "ConfigMap", "name": "held"}, "with": change}
+    others = done(applied("1"), patch, gone, applied("2"))
+    assert others.stuck == [3]
+    assert others.objects()["/registry/configmaps/default/held"]["data"] == {"a": "1"}

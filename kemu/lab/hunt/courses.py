@@ -178,6 +178,10 @@ class Course:
         self._going.add(key)
         return "deleting"
 
+    def held_by(self, key: str) -> set[str]:
+        """The finalizers for which an object waits that is being deleted."""
+        return set(message(key, self.values[key]).metadata.finalizers) if key in self._going else set()
+
     def count_write(self, controller: str, resource: str, key: str, verb: str = "", *, compares: bool = False) -> Count:
         """The next write of a controller to an object."""
         self._written[controller, resource] += 1

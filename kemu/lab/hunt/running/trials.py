@@ -43,6 +43,8 @@ from kemu.runtime.runlog.events import Transaction
 
 EPOCH_UNIX_S = 1_767_225_600
 """2026-01-01: all trials begin at the same time."""
+_GONE_S = 120.0
+"""For the end of what a step makes anew."""
 RESTLESS_S = 20.0
 """Real time that controllers may take for what they do in a second of virtual time."""
 _BACKOFF_S = (1.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0)
@@ -295,6 +297,8 @@ class Trial:
             elif step.what == "until":
                 cluster.step(step.seconds, until=user.condition(step), namespace=_namespace(step))
             else:
+                for condition, namespace in user.ends(step):
+                    cluster.step(_GONE_S, until=condition, namespace=namespace)
                 user.do(step)
                 cluster.step(0.1 + self._owed_s)
                 self._owed_s = 0.0

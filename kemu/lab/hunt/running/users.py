@@ -20,6 +20,8 @@ class User:
     def __init__(self, cluster: embedded.Cluster, course: Course) -> None:
         self._remote = remotes.Remote(cluster.kubeconfig)
         self._course = course
+        self._finalizers: dict[str, set[str]] = {}
+        """Of the user's own, by key."""
 
     def do(self, step: Step) -> None:
         """Raises KemuError with what the API server says."""
@@ -60,15 +62,28 @@ class User:
         if step.condition:
             return step.condition
         assert step.subject is not None
-        plural = self._course.resource(step.subject.kind)
+        return f"{self._said(step.subject)} {step.test}"
+
+    def _said(self, named: Named) -> str:
+        plural = self._course.resource(named.kind)
         if not plural:
-            raise KemuError(f"there is no kind {step.subject.kind}")
+            raise KemuError(f"there is no kind {named.kind}")
         name = plural if custom_kinds.is_custom(plural) else resources.BY_PLURAL[plural].kind.lower()
-        return f"{name}/{step.subject.name} {step.test}"
+        return f"{name}/{named.name}"
+
+    def ends(self, step: Step) -> Iterator[tuple[str, str]]:
+        """Conditions, with their namespaces, to wait for before a step: what it makes anew and waits for somebody's
+        finalizer has to be gone, or it would go with what is applied to it."""
+        for one in step.objects:
+            named = _named(one, step.namespace)
+            key = self._course.key(named)
+            if self._course.held_by(key) - self._finalizers.get(key, set()):
+                yield f"{self._said(named)} gone", named.namespace
 
     def _apply(self, one: Mapping[str, Any], namespace: str) -> None:
         named = _named(one, namespace)
         path = f"{self._path(named, str(one['apiVersion']))}?fieldManager=hunt&force=true"
+        self._finalizers[self._course.key(named)] = set(one["metadata"].get("finalizers") or ())
         with self._asking(named):
             self._remote.ask("PATCH", path, dict(one), content_type="application/apply-patch+yaml")
 
