@@ -21,7 +21,7 @@ _MODULES = {
     "claims": ("kemu.lab.conformance.controllers.devices", "kemu.lab.conformance.controllers.devices"),
     "cluster-autoscaling": (
         "kemu.lab.conformance.controllers.cluster_autoscaling",
-        "kemu.lab.conformance.controllers.cluster_autoscaling",
+        "kemu.lab.conformance.controllers.autoscaling",
     ),
     "devices": ("kemu.lab.conformance.scheduler.devices", "kemu.lab.conformance.scheduler.devices"),
     "descheduler": ("kemu.lab.conformance.controllers.descheduling", "kemu.lab.conformance.controllers.descheduling"),

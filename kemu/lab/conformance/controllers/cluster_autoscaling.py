@@ -7,7 +7,6 @@ groups, marks on nodes, what is unneeded and why the rest is not, utilization, a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,17 +37,6 @@ SETTLES_S = 40
 def answer(case: Json) -> Json:
     plane = ControlPlane()
     return {"looks": plane.run(_World(plane, case).play)}
-
-
-def agrees(expect: Json, given: Json) -> list[str]:
-    """One line for each field of a look that differs."""
-    found = []
-    for number, (wanted, told) in enumerate(zip(expect["looks"], given["looks"], strict=True)):
-        for field in wanted:
-            if wanted[field] != told[field]:
-                texts = json.dumps(told[field], sort_keys=True), json.dumps(wanted[field], sort_keys=True)
-                found.append(f"look {number}: {field}: {texts[0]}, not {texts[1]}")
-    return found
 
 
 class _Informer:
