@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.findings.catalogue import LARGE_NODES
+from experiments.findings.catalogue import LARGE_NODES, LARGE_TIMES
 
 FATES = {
     "stands": "stand",
@@ -61,7 +61,6 @@ NOT_YET: Mapping[str, float] = {
     "gangs-of-schedulers": 2,
     "backfilling": 1,
     "soft-thresholds": 1,
-    "ping-pong": 0.6,
     "autoscaler-cut-off": 1,
     "greedy-tenant": 1.5,
 }
@@ -107,6 +106,15 @@ def sentence(found: Mapping[str, Sequence[str]]) -> str:
             listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
             parts.append(f"{listed} {key if len(ids) == 1 else FATES[key]}")
     return "; ".join(parts)
+
+
+def times(name: str) -> str:
+    """The sentence about runs that are shorter than those on few nodes; empty for others."""
+    if name not in LARGE_TIMES:
+        return ""
+    values, why = LARGE_TIMES[name]
+    told = ", ".join(f"`{path}: {value}`" for path, value in values.items())
+    return f" Shorter runs ({told}): {why}."
 
 
 def shortly(name: str, found: Mapping[str, Any]) -> str:

@@ -91,6 +91,7 @@ class CrossNodeSearch:
         others = self._expendable_first(self._lower_pods(filtering.cycle.pod))
         if self._one_by_one:
             return self._reprieving(places, others)
+        reach = _Reach(filtering)
         for size in range(1, len(others) + 1):
             for victims in searches.subsets(others, size):
                 elsewhere = {victim.node_name: None for victim in victims}
@@ -98,7 +99,8 @@ class CrossNodeSearch:
                 # A set that leaves no node to ask counts as well: there may be exponentially many of them.
                 if not self._afford(max(1, len(asked))):
                     return []
-                candidates = [place.candidate(victims) for place in asked if place.fits_without(victims)]
+                noticing = reach.of(victims, asked)
+                candidates = [place.candidate(victims) for place in noticing if place.fits_without(victims)]
                 if candidates:
                     self.effort.found = True
                     return candidates
@@ -159,6 +161,35 @@ class CrossNodeSearch:
         return lower
 
 
+class _Reach:
+    """Which nodes notice that pods are removed from others: only these need be evaluated."""
+
+    def __init__(self, filtering: Filtering) -> None:
+        self._filtering = filtering
+        self._known: dict[str, frozenset[tuple[str, str]] | None] = {}
+        """By uid: the labels of these nodes; None: all."""
+
+    def of(self, victims: Sequence[PodInfo], places: Sequence[_Place]) -> Sequence[_Place]:
+        for victim in victims:
+            if victim.uid not in self._known:
+                self._known[victim.uid] = self._labels(victim)
+        reached = [self._known[victim.uid] for victim in victims]
+        if any(labels is None for labels in reached):
+            return places
+        together = frozenset().union(*(labels for labels in reached if labels))
+        return [place for place in places if not together.isdisjoint(place.labels)] if together else ()
+
+    def _labels(self, victim: PodInfo) -> frozenset[tuple[str, str]] | None:
+        node = self._filtering.cycle.cluster.nodes[victim.node_name]
+        found: set[tuple[str, str]] = set()
+        for _place, plugin, state in self._filtering.filters():
+            labels = plugin.reach(state, node, victim)
+            if labels is None:
+                return None
+            found.update(labels)
+        return frozenset(found)
+
+
 class _Place:
     """A node without its lower pods, on which the pod is to be put."""
 
@@ -166,6 +197,7 @@ class _Place:
         self._preemptor = preemptor
         self._effort = effort
         self.original = node
+        self.labels = frozenset(node.labels.items())
         self._lower = preemptor.lower_pods(node, filtering.cycle.pod)
         self.simulation = Simulation(filtering, node)
         for pod in self._lower:
