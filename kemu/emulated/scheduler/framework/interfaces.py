@@ -344,7 +344,8 @@ class FilterPlugin(Plugin):
     def reach(self, state: Any, node: NodeInfo, pod: PodInfo) -> Collection[tuple[str, str]] | None:
         """Labels of the other nodes whose verdicts may change when a pod is added to this one or removed from it.
 
-        None: it may be any node. Filters with a smaller scope than CLUSTER reach none.
+        None: it may be any node. Filters with a smaller scope than CLUSTER reach none. Pods of one template, with the
+        same labels, that reach the same nodes change the same.
         """
         return None if self.scope is Scope.CLUSTER else ()
 
