@@ -66,6 +66,10 @@ LARGE_SPARING = {
 NOT_SPARING = ("transition-period",)
 """Repeated without."""
 LARGE_TIMES: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "queue-and-nomination": (
+        {"duration": "90s", "workloads[2].start": "15s", "workloads[2].arrivals.count": 1},
+        "the backlog fills the cluster at once, and 500 preemptors come within 45 s",
+    ),
     "two-pass-filtering": (
         {"duration": "65s", "workloads[1].start": "25s", "workloads[1].arrivals.count": 1},
         "pods end within 8 s of a preemption, and hundreds of preemptors come within 25 s",
@@ -74,6 +78,20 @@ LARGE_TIMES: Mapping[str, tuple[Mapping[str, Any], str]] = {
         {"duration": "55s", "workloads[1].start": "25s", "workloads[1].arrivals.count": 4},
         "pods end within 8 s of a preemption, and 400 preemptors come within 20 s",
     ),
+    "creation-rate": (
+        {"duration": "180s", "workloads[1].start": "50s", "workloads[1].arrivals.count": 1},
+        "the cluster is full after 50 s, and 500 preemptors come within 30 s",
+    ),
+    "grace-periods": (
+        {"duration": "110s", "workloads[2].start": "15s", "workloads[2].arrivals.count": 1},
+        "the backlog fills the cluster at once, and 500 preemptors come within 40 s",
+    ),
+    "backoff-inversion": (
+        {"duration": "110s", "workloads[1].start": "30s", "workloads[1].arrivals.count": 2},
+        "the cluster is full after 30 s, and 1,000 important pods come within 40 s",
+    ),
+    "victim-order": ({"duration": "60s"}, "jobs come from 25 s on, and victims end within 5 s"),
+    "gangs-of-schedulers": ({"duration": "120s"}, "the last gangs come after 60 s, and pods run 20 s"),
     "who-preempts": (
         {"duration": "70s", "workloads[2].start": "30s", "workloads[2].arrivals.count": 1},
         "pods end within 8 s of a preemption, and 333 preemptors come within 20 s",
