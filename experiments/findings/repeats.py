@@ -118,7 +118,7 @@ def times(name: str) -> str:
         return ""
     values, why = LARGE_TIMES[name]
     told = ", ".join(f"`{path}: {value}`" for path, value in values.items())
-    return f" Shorter runs ({told}): {why}."
+    return f" Its runs are shorter there ({told}): {why}."
 
 
 def shortly(name: str, found: Mapping[str, Any]) -> str:
