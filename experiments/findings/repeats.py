@@ -36,14 +36,14 @@ WHY: Mapping[str, str] = {
         " when 166 servers come at once."
     ),
     "cross-node-preemption": (
-        "In proportion each of the three zones has more than a hundred pods in the way, also where the small cluster has"
-        " four in all. A set that helps has as many victims, and no search over sets comes to that: each spends its"
+        "In proportion each of the three zones has more than a hundred pods in the way, also where the small cluster"
+        " has four in all. A set that helps has as many victims, and no search over sets comes to that: each spends its"
         " whole budget in vain. That takes the scheduler a fifth of a second, so that it tries only 218 of the 333"
         " important pods until the end."
     ),
     "victim-search": (
-        "In proportion each zone has hundreds of the pods in the way. The search over sets comes to none that helps, and"
-        " preempts nobody. One by one, the first important pod gets its place for all those of a zone: 444 or 888 on"
+        "In proportion each zone has hundreds of the pods in the way. The search over sets comes to none that helps,"
+        " and preempts nobody. One by one, the first important pod gets its place for all those of a zone: 444 or 888 on"
         " average. While these end, the next ones empty another zone, or both others. An attempt takes some 7,000"
         " evaluations then, nearly as many as one over sets; it costs less in all only because some 40 attempts are"
         " enough."
