@@ -43,8 +43,8 @@ WHY: Mapping[str, str] = {
     ),
     "victim-search": (
         "In proportion each zone has hundreds of the pods in the way. The search over sets comes to none that helps,"
-        " and preempts nobody. One by one, the first important pod gets its place for all those of a zone: 444 or 888 on"
-        " average. While these end, the next ones empty another zone, or both others. An attempt takes some 7,000"
+        " and preempts nobody. One by one, the first important pod gets its place for all those of a zone: 444 or 888"
+        " on average. While these end, the next ones empty another zone, or both others. An attempt takes some 7,000"
         " evaluations then, nearly as many as one over sets; it costs less in all only because some 40 attempts are"
         " enough."
     ),
