@@ -41,12 +41,13 @@ Most effects should not depend on the number of nodes. So the same experiments a
 (`scripts/findings large`): with as many more pods ([scale](scenarios.md#the-run)), larger gangs, quotas and node groups
 in proportion, the times of a [real control plane](scenarios.md#timing) instead of those that the small one states, and
 the variants that the claims speak of. Many nodes have as many pods in a shorter time: some of these runs are shorter,
-and the section says how. There a claim
+and the section says how. On the large cluster a claim
 
 * **stands** if it is judged as on the small cluster;
 * **weakens** if it is so, but by less: its effect, as a logarithm, is not half as far from the limit that the claim
   states;
-* **turns** if it held and fails, or failed and holds.
+* **turns** if it held and fails, or failed and holds;
+* is **decided** if it was undecided.
 
 """
 HEAD = """\
