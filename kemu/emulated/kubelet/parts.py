@@ -31,7 +31,6 @@ from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
 
-
 _NO_IMAGES: Mapping[str, int] = {}
 
 
