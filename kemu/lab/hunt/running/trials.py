@@ -24,7 +24,7 @@ from kemu.emulated.gateway.asgi import Application
 from kemu.emulated.objects import identities
 from kemu.errors import KemuError
 from kemu.lab.hunt import projects
-from kemu.lab.hunt.courses import Change, Course, Start
+from kemu.lab.hunt.courses import Course, Start
 from kemu.lab.hunt.perturbations import Kind, Perturbation
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
 from kemu.lab.hunt.running.alarms import Alarms
@@ -88,21 +88,17 @@ class Outcome:
     def objects(self) -> Mapping[str, Mapping[str, Any]]:
         return self.course.objects()
 
-    def created(self) -> Counter[str]:
-        """Objects that were created after set-up, by kind; without those whose owners were gone already."""
-        return self._counted(lambda change: change.is_new)
-
-    def deleted(self) -> Counter[str]:
-        return self._counted(lambda change: change.value is None)
-
-    def _counted(self, wanted: Callable[[Change], bool]) -> Counter[str]:
+    def counted(self) -> dict[str, Counter[str]]:
+        """Objects that were ``created`` and ``deleted`` after set-up, by kind; without those that were created when
+        their owners were gone already."""
         course = self.course
         belated = course.belated(self.begun_ns)
-        return Counter(
-            course.named(one.key).kind
-            for one in course.changes
-            if one.time_ns >= self.begun_ns and wanted(one) and (one.key, one.revision) not in belated
-        )
+        found: dict[str, Counter[str]] = {"created": Counter(), "deleted": Counter()}
+        for one in course.changes:
+            what = "created" if one.is_new else "deleted" if one.value is None else ""
+            if what and one.time_ns >= self.begun_ns and (one.key, one.revision) not in belated:
+                found[what][course.named(one.key).kind] += 1
+        return found
 
 
 class Session(virtual.Session):
