@@ -410,10 +410,10 @@ class MaskFilterPlugin(FilterPlugin):
             return answers.status_of("mask", mask, f"an array of booleans for {nodes} nodes")
         return np.asarray(mask, dtype=np.bool_)
 
-    def verdict(self, state: Any, node: NodeInfo) -> int:
+    def verdict(self, state: BoolArray, node: NodeInfo) -> int:
         return 0 if state[node.row] else 1
 
-    def verdicts(self, state: Any, cluster: Cluster) -> IntArray | None:
+    def verdicts(self, state: BoolArray, cluster: Cluster) -> IntArray | None:
         column: IntArray = (~state).astype(np.int64)
         return column
 
