@@ -22,11 +22,6 @@ WEAKER = 0.5
 """A claim of the same outcome weakens if its effect, as a logarithm, lies less than this share as far from the limit
 that the claim states."""
 WHY: Mapping[str, str] = {
-    "nominated-node-first": (
-        "Nine in ten preemptors are bound where their victims were, either way. But among a thousand nodes another one"
-        " sometimes has room as well; who looks at all nodes alike may take that one, and the victims went in vain. So"
-        " one preemptor in ten is bound elsewhere, and with the nominated node first only one in sixteen."
-    ),
     "second-filtering-pass": (
         "In proportion each label has 166 servers, and its clients may run beside any of them. A third of the"
         " servers need no victim and run at once. On the small cluster that was no help to the clients of the"
@@ -61,23 +56,24 @@ WHY: Mapping[str, str] = {
 }
 """Why claims are judged otherwise on so many nodes: a sentence or two for each experiment of which any is."""
 NOT_YET: Mapping[str, float] = {
-    "queue-and-nomination": 5,
-    "two-pass-filtering": 2,
+    "queue-and-nomination": 1,
+    "two-pass-filtering": 0.4,
+    "nominated-node-first": 0.25,
     "clear-nominations": 1,
-    "creation-rate": 5,
-    "grace-periods": 4,
-    "backoff-inversion": 3,
-    "requeue-all": 3,
-    "who-preempts": 2,
-    "victim-order": 2,
-    "budget-density": 1,
+    "creation-rate": 1.5,
+    "grace-periods": 1,
+    "backoff-inversion": 0.7,
+    "requeue-all": 1.5,
+    "who-preempts": 0.4,
+    "victim-order": 0.4,
+    "budget-density": 0.5,
     "lower-priority-affinity": 1,
-    "number-of-schedulers": 1,
+    "number-of-schedulers": 0.6,
     "gangs-of-schedulers": 2,
-    "backfilling": 1,
+    "backfilling": 0.6,
     "soft-thresholds": 1,
-    "autoscaler-cut-off": 1,
-    "greedy-tenant": 1.5,
+    "autoscaler-cut-off": 3,
+    "greedy-tenant": 0.7,
 }
 """By experiment that is not repeated yet, about how many hours of a core it takes."""
 
