@@ -28,7 +28,7 @@ class Machine:
         return min([self._meminfo("MemAvailable"), *(max(0, limit - used) for limit, used in self._limited())])
 
     def kills(self) -> int:
-        """How many processes the kernel has killed for want of memory, in all cgroups, since it started."""
+        """How many processes the kernel has killed since it started because a cgroup had no memory left."""
         return int(_field(self.proc / "vmstat", "oom_kill"))
 
     def _meminfo(self, name: str) -> int:

@@ -33,13 +33,6 @@ BEYOND = Path(__file__).with_name("beyond.txt")
 VERSION = "v1.36.3"
 UP_S = 60.0
 
-ARGUED = {
-    "[sig-api-machinery] Servers with support for API chunking should support continue listing from the last key if "
-    "the original version has been compacted away, though the list is inconsistent [Slow]": "waits for a compaction, "
-    "which comes after five to ten minutes: longer than a shard takes",
-}
-"""Tests that pass on the real control plane and are not asked here, each with its reason."""
-
 
 class Real(NamedTuple):
     """What the real control plane answered."""
@@ -81,7 +74,6 @@ def wanted(most_s: float, *files: Path, serial: bool) -> list[str]:
         for one in real(*files)
         if one.outcome == "passed"
         and one.seconds <= most_s
-        and one.name not in ARGUED
         and (kubectl() != "kubectl" or "kuberc" not in one.name)  # a command that older ones do not have
         and ("[Serial]" in one.name) is serial
     ]
@@ -163,8 +155,6 @@ def main() -> int:
     print(f"{count - len(failed)} of {count} tests pass that pass on a real control plane")
     for name, outcome in failed.items():
         print(f"{outcome:10} {name}")
-    for name, why in ARGUED.items():
-        print(f"not asked  {name}: {why}")
     return int(len(failed) > count / 100)
 
 

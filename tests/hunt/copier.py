@@ -1,6 +1,6 @@
 """A small controller of the standard library alone, which starts fast: it copies ConfigMaps labelled ``work: "yes"``.
 
-Without ``--careful`` it gives up when a write fails in whatever way.
+Without ``--careful`` it gives up when a write fails in whatever way; with ``--slow`` it tries again after a while.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+REST_S = 0.002
 PATH = "/api/v1/namespaces/default/configmaps"
 
 
@@ -50,7 +51,7 @@ def copy(client: Client, one: dict[str, Any], careful: bool) -> None:
         except (OSError, ConnectionError) as error:
             if not careful or (isinstance(error, urllib.error.HTTPError) and error.code == 409):
                 return
-            time.sleep(0.002)
+            time.sleep(REST_S)
 
 
 def follow(client: Client, careful: bool) -> None:
@@ -68,12 +69,14 @@ def follow(client: Client, careful: bool) -> None:
 
 
 def main(kubeconfig: str, *more: str) -> None:
+    global REST_S
+    REST_S = 0.06 if "--slow" in more else REST_S
     client = Client(kubeconfig)
     while True:
         try:
             follow(client, "--careful" in more)
         except (OSError, ConnectionError):
-            time.sleep(0.002)
+            time.sleep(REST_S)
 
 
 if __name__ == "__main__":

@@ -266,7 +266,7 @@ def test_a_job_that_a_step_deletes_takes_its_pods_with_it(hunts: Hunts) -> None:
     ]
     hunt, reference, done = hunts.of("", [{"apply": BOX}, *steps])
     assert not reference.problems
-    deleted = hunt.trial(done, ()).deleted()
+    deleted = hunt.trial(done, ()).counted()["deleted"]
     assert (deleted["Job"], deleted["Pod"]) == (1, 1), "kubectl says Background, and so do steps"
 
 

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from kemu.lab.hunt import perturbations
+from kemu.lab.hunt.projects import Controller, Named, Project, Step
+from kemu.lab.hunt.running.trials import Trial
 from kemu.lab.hunt.running.waits import Waits
 
 pytestmark = pytest.mark.skipif(
@@ -40,6 +43,42 @@ def rest_s(program: str, until: Callable[[float], bool]) -> float:
         finally:
             os.killpg(child.pid, signal.SIGKILL)  # with what it has started
     raise AssertionError(f"{program}: not within 30 s; {found} s at last")
+
+
+def test_a_nap_is_no_habit_before_nothing_has_come_of_it_several_times() -> None:
+    """A thread of the machine's own wakes up every 50 ms, as Java's do; a long sleep is no nap at its end."""
+    napping = "[time.sleep(0.05) for _ in range(1000)]"
+    program = f"threading.Thread(target=lambda: {napping}).start(); [time.sleep(0.35) for _ in range(1000)]"
+    told: list[bool] = []
+    with subprocess.Popen([sys.executable, "-c", f"{_HEAD} {program}"], stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            child.stdout.readline()
+            waits = Waits(child.pid)
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline and told[-200:] != [False] * 200:
+                told.append(waits.naps(0.1))
+                time.sleep(0.003)
+        finally:
+            child.kill()
+    assert any(told)
+    assert told[-200:] == [False] * 200
+
+
+def test_a_controller_that_rests_before_it_tries_again_is_waited_for(tmp_path: Path) -> None:
+    """For longer than others have to react, in naps of 60 ms."""
+    copier = (sys.executable, str(Path(__file__).with_name("copier.py")), "{kubeconfig}", "--careful", "--slow")
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"work": "yes"}}}
+    steps = (
+        Step("apply", objects=(config_map,)),
+        Step("until", Named("ConfigMap", "a-copy"), test="exists", seconds=20),
+    )
+    project = Project("copier", tmp_path / "hunt.yaml", (Controller("copier", copier),), steps, rest_s=1.0)
+    plan = {"kind": "refuse", "object": {"kind": "ConfigMap", "name": "a-copy"}, "nth": 1}
+    refuse = perturbations.read(plan, {"copier": None}, "here")
+    outcome = Trial(project, tmp_path, steps, (refuse,)).run()
+    assert outcome.struck
+    assert outcome.stuck == []
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from kemu.errors import ActorFailed, SimulationError
 from kemu.messages.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.messages.v1 import api_pb2, api_pb2_grpc, cell_pb2
 from kemu.runtime.env import SECOND_NS, ActorSpec
+from kemu.runtime.ray import processes
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
@@ -614,6 +615,40 @@ def test_how_a_run_ends(world: World) -> None:
 
     world.run(main())
     assert len(world.events.of("sleeper.woke", "far/0")) == 3
+
+
+def test_who_is_paused_stands_still_then(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = world.runtime
+    sent: list[int] = []
+    kill = os.kill
+
+    def late(pid: int, number: int) -> None:
+        """The thread that is to take it waits for a core."""
+        if number == signal.SIGSTOP:
+            sent.append(pid)
+            asyncio.get_running_loop().call_later(0.2, kill, pid, number)
+        else:
+            kill(pid, number)
+
+    async def main() -> None:
+        await runtime.launch([spec("lonely/0", "Echo"), spec("echo/0", "Echo")])
+        world.note_pids()
+        await runtime.begin()
+        monkeypatch.setattr(os, "kill", late)
+        await runtime.pause("lonely/0")
+        answer = asyncio.ensure_future(world.get("lonely/0"))
+        await asyncio.sleep(0.3)
+        assert not answer.done()
+        assert processes.is_stopped(sent[0])
+        await runtime.resume("lonely/0")
+        assert await answer
+        # Nobody waits for the stop of one that has ended, or is to go on.
+        pause = asyncio.ensure_future(runtime.pause("lonely/0"))
+        await asyncio.sleep(0.1)
+        await runtime.crash("lonely/0")
+        await pause
+
+    world.run(main())
 
 
 def test_pause_and_resume(world: World) -> None:

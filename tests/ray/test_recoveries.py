@@ -24,7 +24,9 @@ from kemu.lab.scenario.playing.replaying import recoveries
 from kemu.runtime.host import segments
 from kemu.runtime.ray.driver import clusters
 from kemu.runtime.ray.driver.logs import ledgers
+from kemu.runtime.ray.driver.logs.recoveries import Recovery
 from kemu.runtime.runlog import folders
+from kemu.runtime.runlog.events import own
 from kemu.runtime.runlog.frames import FILE_NAME, Reader, Writer
 from tests.ray.test_log_order import CELLS, cell_of
 
@@ -135,6 +137,61 @@ def lose_the_drivers(killed: Killed) -> str:
         "driver: the log is missing from event 0 of its process on: there is no driver-….segment in "
         f"{killed.paths[0].parent}; copy it there if another machine has it"
     )
+
+
+@pytest.mark.parametrize("lost", [("store",), ("store", "kubelet")])
+async def test_what_the_driver_had_written_of_lost_processes_is_kept(killed: Killed, lost: tuple[str, ...]) -> None:
+    """Their machine is gone, with their segments; the driver was killed later."""
+    written, left = killed.events[: len(killed.events) * 2 // 3], killed.events[len(killed.events) * 2 // 3 :]
+    with Reader(killed.folder / FILE_NAME) as reader:
+        writer = Writer(killed.folder / FILE_NAME, reader.header)
+    for event in written:
+        # As of one that had to wait for its cause.
+        writer.append(event.time_ns + (cell_of(event.actor) == CELLS.index("kubelet")), *event[1:])
+    writer.close()
+    killed.die()
+    for cell in lost:
+        killed.paths[CELLS.index(cell) - 1].unlink()
+    verdict = recoveries.recover(killed.folder).verdict
+    with Reader(killed.folder / FILE_NAME) as reader:
+        found = [event for event in reader if event.kind != "log.missing"]
+    is_lost = [bool(cell_of(event.actor)) and CELLS[cell_of(event.actor)] in lost for event in left]
+    expected = [*written, *(event for event, gone in zip(left, is_lost, strict=True) if not gone)]
+    assert any(is_lost)
+    assert sorted((event[1:] for event in found), key=repr) == sorted((event[1:] for event in expected), key=repr)
+    for actor in {event.actor for event in expected}:
+        assert [event[1:] for event in found if event.actor == actor] == [
+            event[1:] for event in expected if event.actor == actor
+        ]
+    known = sum(bool(cell_of(event.actor)) and CELLS[cell_of(event.actor)] in lost for event in written)
+    assert len(verdict["incomplete"]) == len(lost)
+    for missing in verdict["incomplete"]:
+        assert missing.endswith(f"; {known} events were in run.kemu, as far as the driver had written it")
+        assert f"missing from event {known if len(lost) == 1 else 0} of its process on" in missing
+    # Once more, now that the log is what the last recovery made.
+    recoveries.recover(killed.folder)
+    with Reader(killed.folder / FILE_NAME) as reader:
+        assert [event for event in reader if event.kind != "log.missing"] == found
+
+
+async def test_events_of_a_lost_process_are_not_taken_for_those_of_the_next_one(tmp_path: Path) -> None:
+    """Its machine is gone; the next process of the cell, elsewhere, logs the same."""
+    ledger = ledgers.Ledger(tmp_path, dict)
+    paths = [tmp_path / ledgers.FOLDER / f"one-{pid}-1.segment" for pid in (7, 8)]
+    for number, path in enumerate(paths):
+        ledger.open((0, number + 1), "cell/one", str(path), "10.0.0.2")
+    ledger.close()
+    segment = segments.Segment(paths[1])
+    for time_ns in (100, 200, 300):
+        segment.append(time_ns, "a", "own.tick", {})
+    segment.close()
+    writer = Writer(tmp_path / FILE_NAME, {})
+    for time_ns in (10, 20, 100, 200):
+        writer.append(time_ns, "a", "own.tick", own("own.tick"))
+    writer.close()
+    found: list[tuple[int, str]] = []
+    Recovery(tmp_path).hand_on(lambda time_ns, actor, *_: found.append((time_ns, actor)), tmp_path / FILE_NAME)
+    assert found == [*((time_ns, "a") for time_ns in (10, 20, 100, 200, 300)), (300, "cell/one")]
 
 
 @pytest.mark.parametrize("harm", [lose, cut_short, tear, lose_the_drivers])

@@ -53,6 +53,14 @@ def test_steps_and_switches_are_refused() -> None:
     assert "permits:Approval" in refused(schedulers=[scheduler], modules=[folder])
 
 
+def test_devices_are_refused_in_a_cluster_that_stands() -> None:
+    nodes = [{"name": "node-1", "devices": [{"driver": "gpu.example.com", "count": 1}]}]
+    scenario = forms.load({"nodes": nodes}, {}, name="real")
+    control_planes.refuse(scenario, 0.0, find=False)
+    with pytest.raises(KemuError, match="devices: their classes and slices"):
+        control_planes.refuse(scenario, 0.0, find=False, is_guest=True)
+
+
 def test_two_controllers_that_share_a_process_are_refused() -> None:
     assert "beside daemonset" in refused(controllers=["taint-eviction", "daemonset"])
 
@@ -89,6 +97,44 @@ def test_two_real_schedulers_of_one_name_race(tmp_path: Path) -> None:
     held = {one["id"] for one in verdict["checks"] if one["holds"]}
     assert {"pod-bound-at-most-once", "history-is-linearizable", "acknowledged-writes-survive"} <= held
     assert not _processes_of(folder)
+
+
+def test_devices_are_claimed_one_after_the_other(tmp_path: Path) -> None:
+    """kube-controller-manager makes claims, kube-scheduler allocates what kemu's kubelets offer, and when
+    the first pod is gone, the second gets its device."""
+    binaries.require("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager")
+    claim = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]}
+    asks = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
+    template = {"kind": "ResourceClaimTemplate", "metadata": {"name": "gpu", "namespace": "default"}}
+    pods = [
+        {
+            "at": at,
+            "create": {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name},
+                "spec": {**claim, "containers": [{"name": "main", "resources": {"claims": [{"name": "gpu"}]}}]},
+            },
+        }
+        for name, at in (("first", "1s"), ("second", "2s"))
+    ]
+    run = kemu.run(
+        {
+            "duration": "14s",
+            "nodes": [{"name": "node-1", "devices": [{"driver": "gpu.example.com", "count": 1}]}],
+            "manifests": [{"apiVersion": "resource.k8s.io/v1", **template, "spec": {"spec": asks}}],
+            "events": [*pods, {"at": "6s", "delete": {"pod": "first"}}],
+            "expect": [
+                {"pod": "first", "running": {"before": "6s"}},
+                {"pod": "second", "never": {"bound": {"before": "6s"}}},
+                {"pod": "second", "running": {}},
+                {"check": "device-has-one-claim"},
+            ],
+        },
+        runtime="real",
+        out=tmp_path / "run",
+    )
+    assert run.holds, run.verdict
 
 
 def test_a_planted_overcommitment_is_caught(tmp_path: Path) -> None:

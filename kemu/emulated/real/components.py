@@ -41,6 +41,8 @@ CONTROLLERS = {
     "endpoints": "endpoints-controller",
     "endpointslice": "endpointslice-controller",
     "endpointslice-mirroring": "endpointslice-mirroring-controller",
+    "resourceclaim": "resourceclaim-controller",
+    "device-taint-eviction": "device-taint-eviction-controller",
 }
 """By their names in a scenario, as kube-controller-manager calls them."""
 COMPANIONS = {"taint-eviction": "daemonset"}

@@ -15,10 +15,8 @@ Neighbours: :mod:`executions` runs one by itself; :mod:`kemu.lab.scenario.playin
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
-import signal
 import time
 import traceback
 from collections.abc import Callable, Generator, Mapping
@@ -191,43 +189,18 @@ def user_spec(scenario: Scenario) -> ActorSpec:
     return spec
 
 
-class Template:
+class Template(forks.Child):
     """The process, as the worker sees it."""
 
     def __init__(self, beginning: Beginning, source: object, scenario: Scenario) -> None:
+        super().__init__(lambda *pipes: _Standing(source, scenario, beginning.is_searched, *pipes).run())
         self.beginning = beginning
-        requests_out, requests = os.pipe()
-        answers, answers_in = os.pipe()
-        worker = os.getpid()
-        self.pid = os.fork()
-        if self.pid == 0:
-            with forks.no_return():
-                forks.enter(worker)
-                os.close(requests)
-                os.close(answers)
-                pipes_of_template = os.fdopen(requests_out, "rb"), os.fdopen(answers_in, "wb")
-                _Standing(source, scenario, beginning.is_searched, *pipes_of_template).run()
-        os.close(requests_out)
-        os.close(answers_in)
-        self._requests, self._answers = os.fdopen(requests, "wb"), os.fdopen(answers, "rb")
 
     def ask(self, task: Task[Any, RecordT]) -> tuple[RecordT] | tuple[()] | str | None:
         """``(record,)``, or why there is none; ``()``: this one does not begin so; None: a process has died, or the
         set-up failed."""
-        try:
-            pipes.send(self._requests, task)
-        except BrokenPipeError:
-            return None
-        answer: tuple[RecordT] | tuple[()] | str | None = pipes.receive(self._answers)
+        answer: tuple[RecordT] | tuple[()] | str | None = self._ask(task)
         return answer
-
-    def close(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        for pipe in (self._requests, self._answers):
-            with contextlib.suppress(OSError):
-                pipe.close()
 
 
 # In the template, and in its children ---------------------------------------------------------------------------------

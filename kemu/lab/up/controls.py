@@ -4,7 +4,7 @@ It stands in front of the gateway, on the same port, below ``/kemu/v1``. Only ad
 ``system:masters``); the token in the kubeconfig that ``kemu up`` wrote is one of them.
 
     GET    /kemu/v1/clock          {"now_s": 12.5, "date": "2026-11-28T09:00:12.5Z", "virtual": true, "waits_for": "",
-                                   "patience_s": 5.0}; the last two in virtual time: what keeps it from passing now,
+                                   "patience_s": 30.0}; the last two in virtual time: what keeps it from passing now,
                                    and for how long clients at most do
     POST   /kemu/v1/step           {"seconds": 10, "until": "pod/web running", "idle": false, "namespace": "default",
                                    "seen_by": "my-controller/*", "real_s": 30}; time stops when the client goes away

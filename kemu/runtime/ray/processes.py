@@ -89,9 +89,12 @@ def runs(process: Any) -> bool:
 
 
 def is_stopped(pid: int) -> bool:
-    """By SIGSTOP, a terminal or a debugger."""
+    """By SIGSTOP, a terminal or a debugger; with all of its threads: on a busy machine they go on after the signal for
+    as long as the one that is to take it waits for a core."""
     with contextlib.suppress(psutil().Error):
-        return psutil().Process(pid).status() in (psutil().STATUS_STOPPED, psutil().STATUS_TRACING_STOP)
+        stopped = (psutil().STATUS_STOPPED, psutil().STATUS_TRACING_STOP)
+        threads = [int(each) for each in os.listdir(tasks)] if os.path.isdir(tasks := f"/proc/{pid}/task") else [pid]
+        return all(psutil().Process(thread).status() in stopped for thread in threads)
     return False
 
 

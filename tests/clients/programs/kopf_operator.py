@@ -395,18 +395,39 @@ def first_life(user: User, calls: Calls, namespace: str) -> None:
     user.called("events of m", handler="event", name="m")
 
 
+class Turns(logging.Handler):
+    """What kopf says of operators that pause in favour of others, and go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: list[str] = []
+        logger = logging.getLogger("kopf._core.engines.peering")
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+        logger.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._said.append(record.getMessage())
+
+    def wait(self, beginning: str) -> None:
+        """For one that begins so."""
+        eventually(beginning, lambda: any(said.startswith(beginning) for said in self._said))
+
+
 def second_life(user: User, calls: Calls, namespace: str) -> None:
     """Another operator of the same priority class comes up; it resumes what the first one left."""
+    turns = Turns()
     eventually("all are resumed", lambda: len(calls.of(handler="resume", operator="second")) == 3)
     user.steps.add("resumed", sorted(calls.of(handler="resume", operator="second")))
     with operator("important", calls, namespace, priority=100):
         user.steps.add("peers", eventually("both", lambda: len(user.peers()) == 2 and user.peers()))
-        time.sleep(1)  # the first one hears of it and pauses
+        turns.wait("Pausing operations")
+        time.sleep(0.2)  # its watches end
         user.patch("a", size=5)
         eventually("the update", lambda: calls.of(handler="update", name="a", operator="important"))
         user.settled("a")
     eventually("one is left", lambda: list(user.peers()) == ["second"])
-    time.sleep(1)
+    turns.wait("Resuming operations")
     user.patch("a", size=6)
     eventually("the update", lambda: calls.of(handler="update", name="a", operator="second"))
     user.settled("a")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,29 @@ def test_a_client_that_never_falls_silent_does_not_stop_time(tmp_path: Path, mon
     assert passed
     assert hurried > 0
     assert any("its clients to be silent for 0.02 s" in each for each in waited_for)
+
+
+@pytest.mark.parametrize("computes", [False, True])
+def test_who_has_no_core_is_waited_for_longer_than_who_never_falls_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, computes: bool
+) -> None:
+    """It is at work for three times as long as a client may be that is heard of all the time, or computes."""
+    monkeypatch.setattr(drivers, "RESTLESS_S", 0.2)
+    monkeypatch.setattr(drivers, "RESTLESS_TIMES", 1)
+    found: list[int] = []
+
+    async def program(cluster: _Cluster) -> None:
+        begun = time.monotonic()
+        cluster.driver.is_busy = lambda: time.monotonic() < begun + 0.6
+        if computes:
+            cluster.driver.computed_s = lambda: time.monotonic() - begun
+        step = asyncio.create_task(cluster.driver.step(1))
+        await cluster.api.Create(_pod("p"))
+        await step
+        found.append(cluster.driver.hurried)
+
+    _drive(_scenario(nodes=[{"name": "n1"}]), tmp_path, program)
+    assert bool(found[0]) is computes
 
 
 def test_the_end_of_the_world_ends_calls_and_steps(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ class History:
             self.recommendations.append(_Recommendation(replicas, now_ns))
 
     def _recommend(self, replicas: int, now_ns: int, outdated: int | None) -> None:
-        """In the place of an outdated one, where there is one."""
+        """``outdated``: the place of a recommendation that this one replaces; None: it is added."""
         if outdated is not None:
             self.recommendations[outdated] = _Recommendation(replicas, now_ns)
         else:

@@ -1,4 +1,4 @@
-"""Which processes may fork, and how their children behave."""
+"""Which processes may fork, how their children behave, and one that is asked and answers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Collection, Iterator
+from typing import Any, BinaryIO
+
+from kemu.lab.exploration.processes import pipes
 
 _PR_SET_PDEATHSIG = 1
 
@@ -57,6 +60,42 @@ def no_return() -> Iterator[None]:
         traceback.print_exc()
     finally:
         os._exit(1)
+
+
+class Child:
+    """A process that this one forks, as this one sees it."""
+
+    def __init__(self, serve: Callable[[BinaryIO, BinaryIO], object]) -> None:
+        """``serve``: called in the child with where requests come from and where answers go; the child ends with it."""
+        requests_out, requests = os.pipe()
+        answers, answers_in = os.pipe()
+        parent = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            with no_return():
+                enter(parent)
+                os.close(requests)
+                os.close(answers)
+                serve(os.fdopen(requests_out, "rb"), os.fdopen(answers_in, "wb"))
+        os.close(requests_out)
+        os.close(answers_in)
+        self._requests, self._answers = os.fdopen(requests, "wb"), os.fdopen(answers, "rb")
+
+    def _ask(self, request: object) -> Any:
+        """The answer; None: it has died."""
+        try:
+            pipes.send(self._requests, request)
+        except BrokenPipeError:
+            return None
+        return pipes.receive(self._answers)
+
+    def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        for pipe in (self._requests, self._answers):
+            with contextlib.suppress(OSError):
+                pipe.close()
 
 
 def is_alone() -> bool:

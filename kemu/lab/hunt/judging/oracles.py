@@ -46,7 +46,7 @@ class Symptom:
     """The kind, or the controller, or the step."""
     text: str
     is_bug: bool = True
-    """Or else a cost."""
+    """False: it only costs requests or time."""
     key: str = ""
     """The object, where there is one."""
     time_ns: int = -1
@@ -93,8 +93,8 @@ class Reference:
                 self._free |= {(name, each.path) for each in found}
         self._random = states.patterns([self._unsteady & one.keys() for one in all_states])
         """Names of objects that are called otherwise each time."""
-        self._created = _most([outcome.created() for outcome in outcomes])
-        self._deleted = _most([outcome.deleted() for outcome in outcomes])
+        counts = [outcome.counted() for outcome in outcomes]
+        self._counted = {what: _most([one[what] for one in counts]) for what in ("created", "deleted")}
         self._writes = _most([Counter(one.controller for one in outcome.course.writes) for outcome in outcomes])
         self._harms = _most([Counter((one.what, one.key) for one in self._harms_of(outcome)) for outcome in outcomes])
         self._cleaned = [
@@ -200,10 +200,8 @@ class Reference:
         return any(sought in one.value for one in self.outcomes[0].course.changes if one.value is not None)
 
     def _counts(self, outcome: Outcome) -> Iterator[Symptom]:
-        for what, before, now in (
-            ("created", self._created, outcome.created()),
-            ("deleted", self._deleted, outcome.deleted()),
-        ):
+        for what, now in outcome.counted().items():
+            before = self._counted[what]
             for kind, count in sorted(now.items()):
                 kept = kind in states.NEVER_COMPARED or kind in states.KEPT_BY_KUBERNETES
                 if not kept and count > before[kind]:

@@ -15,6 +15,7 @@ from kemu.errors import KemuError
 from kemu.lab.hunt.projects import Controller
 from kemu.lab.hunt.running.outputs import Output
 from kemu.lab.hunt.running.waits import Waits
+from kemu.lab.up.virtual import drivers
 from kemu.runtime.real import programs
 
 _CLOCKS = Path(__file__).with_name("clocks")
@@ -99,6 +100,14 @@ class Process:
     def rest_s(self) -> float | None:
         """See :class:`~kemu.lab.hunt.running.waits.Waits`; None, too, while it does not run."""
         return self._waits.rest_s() if self._waits is not None and self.runs else None
+
+    def computed_s(self) -> float:
+        """See :class:`~kemu.lab.hunt.running.waits.Waits`."""
+        return 0.0 if self._waits is None else self._waits.computed_s()
+
+    def naps(self) -> bool:
+        """See :class:`~kemu.lab.hunt.running.waits.Waits`."""
+        return self._waits is not None and self._waits.naps(drivers.NAP_S)
 
     def kill(self) -> None:
         """At once, as by a crash of its machine."""

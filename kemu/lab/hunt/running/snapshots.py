@@ -11,11 +11,9 @@ Neighbours: :mod:`kemu.lab.exploration.branches` does so for runs without client
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import shutil
-import signal
 import socket
 import tempfile
 import threading
@@ -61,7 +59,7 @@ def _asked(project: Project, folder: Path, steps: Sequence[Step], plan: Sequence
         close()
         _templates.append(_Template(key, project))
     try:
-        answer = _templates[0].ask(folder, steps, plan)
+        answer = _templates[0].ask((folder, steps, plan))
     except BaseException:
         close()
         raise
@@ -84,45 +82,23 @@ def close() -> None:
 forks.when_idle(close)
 
 
-class _Template:
+class _Template(forks.Child):
     """The process, as its owner sees it."""
 
     def __init__(self, key: object, project: Project) -> None:
         self.key = key
         self.has_answered = False
         self._place = Path(tempfile.mkdtemp(prefix="kemu-hunt-"))
-        requests_out, requests = os.pipe()
-        answers, answers_in = os.pipe()
-        owner = os.getpid()
-        self._pid = os.fork()
-        if self._pid == 0:
-            with forks.no_return():
-                forks.enter(owner)
-                os.setpgrp()  # a Ctrl-C at the terminal is the business of its owner
-                os.close(requests)
-                os.close(answers)
-                _stand(project, self._place, os.fdopen(requests_out, "rb"), os.fdopen(answers_in, "wb"))
-        os.close(requests_out)
-        os.close(answers_in)
-        self._requests, self._answers = os.fdopen(requests, "wb"), os.fdopen(answers, "rb")
+        super().__init__(lambda *pipes: _stand(project, self._place, *pipes))
 
-    def ask(self, *request: object) -> Outcome | KemuError | None:
+    def ask(self, request: object) -> Outcome | KemuError | None:
         """What became of a trial, or what it raised; None: a process has died, or the set-up failed."""
-        try:
-            pipes.send(self._requests, request)
-        except BrokenPipeError:
-            return None
-        answer: Outcome | KemuError | None = pipes.receive(self._answers)
+        answer: Outcome | KemuError | None = self._ask(request)
         self.has_answered |= answer is not None
         return answer
 
     def close(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
-        for pipe in (self._requests, self._answers):
-            with contextlib.suppress(OSError):
-                pipe.close()
+        super().close()
         shutil.rmtree(self._place, ignore_errors=True)
 
 
@@ -131,6 +107,7 @@ class _Template:
 
 def _stand(project: Project, place: Path, requests: BinaryIO, answers: BinaryIO) -> NoReturn:
     """Comes to its end in each child, with its answer, and in the template if the set-up fails."""
+    os.setpgrp()  # a Ctrl-C at the terminal is the business of its owner
     trials.prepare(project)
     begun, now = place / _BEGUN, place / "now"
     begun.mkdir()

@@ -24,7 +24,7 @@ from kemu.emulated.gateway.asgi import Application
 from kemu.emulated.objects import identities
 from kemu.errors import KemuError
 from kemu.lab.hunt import projects
-from kemu.lab.hunt.courses import Change, Course, Start
+from kemu.lab.hunt.courses import Course, Start
 from kemu.lab.hunt.perturbations import Kind, Perturbation
 from kemu.lab.hunt.projects import READY_S, Named, Project, Step
 from kemu.lab.hunt.running.alarms import Alarms
@@ -49,6 +49,8 @@ RESTLESS_S = 20.0
 """Real time that controllers may take for what they do in a second of virtual time."""
 _BACKOFF_S = (1.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0)
 """Virtual time after which a controller that has ended by itself is started again."""
+_LOOK_S = 0.1
+"""Real time between two looks whether a controller that is late is at work."""
 _USER = "hunt-"
 """Names of the users as which controllers come, without those of the controllers."""
 
@@ -86,21 +88,17 @@ class Outcome:
     def objects(self) -> Mapping[str, Mapping[str, Any]]:
         return self.course.objects()
 
-    def created(self) -> Counter[str]:
-        """Objects that were created after set-up, by kind; without those whose owners were gone already."""
-        return self._counted(lambda change: change.is_new)
-
-    def deleted(self) -> Counter[str]:
-        return self._counted(lambda change: change.value is None)
-
-    def _counted(self, wanted: Callable[[Change], bool]) -> Counter[str]:
+    def counted(self) -> dict[str, Counter[str]]:
+        """Objects that were ``created`` and ``deleted`` after set-up, by kind; without those that were created when
+        their owners were gone already."""
         course = self.course
         belated = course.belated(self.begun_ns)
-        return Counter(
-            course.named(one.key).kind
-            for one in course.changes
-            if one.time_ns >= self.begun_ns and wanted(one) and (one.key, one.revision) not in belated
-        )
+        found: dict[str, Counter[str]] = {"created": Counter(), "deleted": Counter()}
+        for one in course.changes:
+            what = "created" if one.is_new else "deleted" if one.value is None else ""
+            if what and one.time_ns >= self.begun_ns and (one.key, one.revision) not in belated:
+                found[what][course.named(one.key).kind] += 1
+        return found
 
 
 class Session(virtual.Session):
@@ -267,11 +265,15 @@ class Trial:
             self._in_cluster(lambda name=name: self._launch(name))  # type: ignore[misc]
         for name in names:
             process, ready = self._processes[name], self._ready[name]
-            deadline = time.monotonic() + READY_S
-            while not ready.wait(0.02) and not process.crashes and time.monotonic() < deadline:
+            begun = time.monotonic()
+            while not ready.wait(0.02) and not process.crashes and not _is_too_late(process, READY_S, begun):
                 pass
             if process.crashes or not ready.is_set():
-                why = process.crashes[0] if process.crashes else f"it was not ready within {READY_S:g} s"
+                why = (
+                    process.crashes[0]
+                    if process.crashes
+                    else f"it was not ready within {time.monotonic() - begun:.0f} s"
+                )
                 if name not in self._stated:
                     self._outcome.absent[name] = why
                     process.may_end()
@@ -348,6 +350,8 @@ class Trial:
         self._session.driver.hold(_starting(name))
         self._session.driver.is_busy = lambda: any(one.is_busy() for one in self._processes.values())
         self._session.driver.rest_s = self._rest_s
+        self._session.driver.computed_s = lambda: sum(one.computed_s() for one in self._processes.values())
+        self._session.driver.naps = lambda: any(one.naps() for one in self._processes.values())
         self._session.driver.restless_s = RESTLESS_S
         self._interceptor.deaf.discard(name)
         self._course.starts.append(Start(self._session.driver.now_ns(), name))
@@ -365,7 +369,7 @@ class Trial:
             self._alarms[name] = alarms
         loop = self._session.loop_outside
         assert loop is not None
-        loop.call_later(READY_S, self._is_late, name, self._processes[name].starts)
+        loop.call_later(READY_S, self._is_late, name, self._processes[name].starts, time.monotonic())
 
     def _rest_s(self) -> float | None:
         """Real time for which no controller does anything by itself; None: that is not known."""
@@ -377,10 +381,14 @@ class Trial:
             least_s = min(least_s, rest_s)
         return least_s
 
-    def _is_late(self, name: str, starts: int) -> None:
-        process = self._processes[name]
-        if not self._over and process.starts == starts and not self._ready[name].is_set():
+    def _is_late(self, name: str, starts: int, begun: float) -> None:
+        process, loop = self._processes[name], self._session.loop_outside
+        if self._over or process.starts != starts or self._ready[name].is_set():
+            return
+        if _is_too_late(process, READY_S, begun) or loop is None:
             self._is_ready(name)  # if it never is, the end shows it
+        else:
+            loop.call_later(_LOOK_S, self._is_late, name, starts, begun)
 
     def _has_ended(self, name: str) -> None:
         """By itself. It is started again, as a kubelet does it: at once, and then after a while."""
@@ -454,14 +462,22 @@ class Trial:
 
     def hold(self, name: str, what: str, real_s: float) -> None:
         """Time waits for something that a controller is to do, in words, until it is released, or so much real time
-        has passed."""
+        has passed; longer while the controller is at work."""
         loop, driver = self._session.loop_outside, self._session.driver
         assert loop is not None
         assert driver is not None
         if name in self._alarms and self._alarms[name].is_used:
             return  # its backoff takes virtual time
         driver.hold(what)
-        loop.call_later(real_s, driver.release, what)
+        begun = time.monotonic()
+
+        def end() -> None:
+            if self._over or _is_too_late(self._processes[name], real_s, begun):
+                driver.release(what)
+            else:
+                loop.call_later(_LOOK_S, end)
+
+        loop.call_later(real_s, end)
 
     def release(self, what: str) -> None:
         if self._session.driver is not None:
@@ -472,6 +488,13 @@ class Trial:
         loop = self._session.loop_outside
         assert loop is not None
         loop.call_soon(call, context=contextvars.Context())
+
+
+def _is_too_late(process: Process, most_s: float, begun: float) -> bool:
+    """Whether nobody waits any more for what a controller is to do since then. One that is at work may wait for a core
+    all the time."""
+    passed_s = time.monotonic() - begun
+    return passed_s > (drivers.BUSY_TIMES * most_s if process.is_busy() else most_s)
 
 
 def _free_port() -> int:

@@ -6,6 +6,7 @@ when its timers end, whatever it is written in. Where that cannot be read, nothi
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import platform
@@ -13,6 +14,8 @@ import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from kemu.emulated.gateway.limits.connections import Heard
 
 _AT_WORK = ("R", "D")
 _IS_KNOWN = platform.machine() == "x86_64"
@@ -34,6 +37,8 @@ class Waits:
         """When it was looked at last: what it waits for since then has not begun before."""
         self._seen: dict[int, tuple[str, float]] = {}
         """By thread: its call and how often it has run, and since when, at the earliest."""
+        self._naps: dict[int, _Naps] = {}
+        """By thread."""
 
     def is_busy(self) -> bool:
         """Whether a thread runs, or waits for a core. Where /proc does not tell, never."""
@@ -41,6 +46,13 @@ class Waits:
             return any(_state(task) in _AT_WORK for pid in _family(self._pid) for task in _tasks(pid))
         except OSError:  # it is gone, or there is no /proc
             return False
+
+    def computed_s(self) -> float:
+        """CPU time so far; 0: it is gone, or /proc does not tell."""
+        try:
+            return sum(_computed_s(pid) for pid in _family(self._pid))
+        except OSError:
+            return 0.0
 
     def rest_s(self) -> float | None:
         """Real time for which it does nothing by itself, at least; 0: it is at work. None: that is not known."""
@@ -62,6 +74,23 @@ class Waits:
         self._looked_s, self._seen = now_s, seen
         return rest_s
 
+    def naps(self, at_most_s: float) -> bool:
+        """Whether a thread has gone to sleep for at most that time, and is not known to do so for nothing, again and
+        again."""
+        if not _IS_KNOWN:
+            return False
+        now_s = time.monotonic()
+        soon = []
+        with contextlib.suppress(OSError, ValueError, struct.error):
+            for pid in _family(self._pid):
+                for task in _tasks(pid):
+                    with contextlib.suppress(FileNotFoundError):
+                        rest_s = self._rest_s(pid, task, now_s, {})
+                        if rest_s < math.inf:
+                            naps = self._naps.setdefault(int(task.name), _Naps())
+                            soon.append(naps.counts(_times(task), now_s, now_s + rest_s, at_most_s))
+        return any(soon)
+
     def _rest_s(self, pid: int, task: Path, now_s: float, seen: dict[int, tuple[str, float]]) -> float:
         call = (task / "syscall").read_text()
         words = call.split()
@@ -76,11 +105,40 @@ class Waits:
         if limit_s == math.inf:
             return math.inf
         tid = int(task.name)
-        identity = f"{call} {(task / 'schedstat').read_text().split()[2]}"
+        identity = f"{call} {_times(task)}"
         before = self._seen.get(tid)
         since_s = before[1] if before is not None and before[0] == identity else self._looked_s
         seen[tid] = identity, since_s
         return max(0.0, since_s + limit_s - now_s)
+
+
+class _Naps:
+    """Of one thread."""
+
+    _IN_VAIN = 5
+
+    def __init__(self) -> None:
+        self._times = -1
+        self._heard = 0
+        """What had been heard of clients when its present sleep was seen first."""
+        self._seen_s = 0.0
+        """When that was."""
+        self._is_short = False
+        self._in_vain = 0
+        """How many naps in a row nothing came of."""
+
+    def counts(self, times: int, now_s: float, until_s: float, at_most_s: float) -> bool:
+        """``times``: how often the thread has run. Whether it naps, and something may come of that."""
+        if times != self._times:
+            if self._is_short and self._in_vain < self._IN_VAIN:
+                self._in_vain = self._in_vain + 1 if self._heard == Heard.times else 0
+            self._times, self._heard, self._seen_s = times, Heard.times, now_s
+        self._is_short = until_s - self._seen_s <= at_most_s
+        return self._is_short and self._in_vain < self._IN_VAIN
+
+
+def _times(task: Path) -> int:
+    return int((task / "schedstat").read_text().split()[2])
 
 
 def _limit(pid: int, number: int, arguments: list[int]) -> tuple[float, float | None]:
@@ -137,6 +195,12 @@ def _family(pid: int) -> Iterator[int]:
     for task in _tasks(pid):
         for child in (task / "children").read_text().split():
             yield from _family(int(child))
+
+
+def _computed_s(pid: int) -> float:
+    """Its own, and that of its children that have ended."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _tasks(pid: int) -> list[Path]:

@@ -221,6 +221,8 @@ def _problems_of_guests(scenario: Scenario) -> Iterator[str]:
         yield "store: the cluster has its own"
     if scenario.api_servers != ApiServers():
         yield "apiServers: the cluster has its own"
+    if scenario.devices:
+        yield "devices: their classes and slices would be the whole cluster's"
     for name, settings in scenario.controllers.items():
         if settings != Controller():
             yield f"controllers.{name}: the cluster's own have the settings that they have"

@@ -87,7 +87,7 @@ class CellResult:
     number: int
     record: CellRecord
     is_over: bool = True
-    """Else it failed for want of a machine, which may be there the next time."""
+    """False: there was no machine for it, and there may be one the next time."""
 
     @property
     def seconds(self) -> float:

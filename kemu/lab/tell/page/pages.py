@@ -65,7 +65,7 @@ def make(parts: Sequence[Part], verdict: Mapping[str, Any], more: Mapping[str, A
 
 
 def matrix(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What compares the variants; None where there is one run."""
+    """The comparison of the variants; None: there is only one run."""
     if "variants" not in verdict:
         return None
     return {

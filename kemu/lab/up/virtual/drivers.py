@@ -45,13 +45,19 @@ _TURNS = 12
 """Turns of the loop outside from the bytes of a request to what it asks for."""
 BUSY_S = 0.003
 """Real time between two looks at clients that are at work."""
-NAP_S, NAPS_S = 0.1, 0.3
-"""How soon a client wakes up that is waited for, and for how long it is, after something was heard of clients."""
+NAP_S, NAPS = 0.1, 100
+"""How soon a client wakes up that is waited for, and how often it is seen asleep before it no longer is, after clients
+were heard of; not for how long, as it may have to wait for a core."""
 LEAST_S, LOOK_S = 0.001, 0.002
 """Real time that clients have to wake up, where it is known whether they are at work; and between two looks at them."""
 RESTLESS_S, RESTLESS_TIMES = 5.0, 20
 """Real time that a second of virtual time may take because clients react: so long at least, and so many times the time
 without a word that is asked of them. Clients that go on for longer never fall silent."""
+BUSY_TIMES = 6
+"""So many times as long where they have neither said as much meanwhile as who never falls silent says at least, nor
+computed for half of that time: the machine is busy with other things."""
+WEBHOOK_S = 30.0
+"""Real time that a webhook has at least, as time stands meanwhile: the most that Kubernetes lets it have."""
 HURRY_S, LONGEST_HURRY_S = 10.0, 300.0
 """Virtual time that then passes without waiting for them: twice as much each time, up to the second one."""
 FORGIVEN_S = 1.0
@@ -128,6 +134,10 @@ class Driver:
         """Whether a client is known to be at work, however long it has been silent."""
         self.rest_s: Callable[[], float | None] | None = None
         """Real time for which clients are known to do nothing by themselves. None: it is not known, or never."""
+        self.computed_s: Callable[[], float] = lambda: 0.0
+        """CPU time of clients, of those of which it is known."""
+        self.naps: Callable[[], bool] = lambda: False
+        """Whether one is known to wake up by itself within :data:`NAP_S`, and to do something then."""
         self.failure: BaseException | None = None
         self.record = record
         self._pending: list[tuple[Input, Hearer]] = []
@@ -144,6 +154,10 @@ class Driver:
         """When a client outside was told something first, since all had time to react."""
         self._patience = (0.0, -SECOND_NS)
         """Since when clients have time to react, in real and in virtual time."""
+        self._said = 0
+        """How much they have said since then."""
+        self._computed_s = 0.0
+        """How long they had computed until then."""
         self._hurries_until_ns = -1
         self.hurried = 0
         """How many times time went on although a client outside had not fallen silent."""
@@ -151,6 +165,8 @@ class Driver:
         """What the latest step waited for whose real time was over."""
         self._heard_at = 0.0
         """Real time at which a client that is waited for was told something, or said something."""
+        self._naps = (0.0, 0)
+        """Since when something was heard of clients, and how often one was then seen to wake up soon."""
         self._activities: dict[str, _Activity] = {}
         """By agent: of those that have been heard since :attr:`_patience` began."""
         self._restless: dict[str, _Restless] = {}
@@ -183,6 +199,7 @@ class Driver:
         if caller is None or not self._hear(caller):
             self._heard_at = time.monotonic()
         self._pending.append((given, hearer or Deaf()))
+        self._said += 1
         self._ends = given[0] == "end"
         self._wake.set()
 
@@ -225,6 +242,7 @@ class Driver:
         self._held.update(self._unanswered)
 
     async def _ask(self, number: int, question: outside.Question) -> None:
+        question = question._replace(timeout_s=max(question.timeout_s, WEBHOOK_S))
         try:
             answer = await outside.ask(question)
         except outside.Unanswered as error:
@@ -371,12 +389,26 @@ class Driver:
     def _be_patient(self, now: float) -> None:
         """All clients have time to react, from now on."""
         self._patience = now, self.world.now_ns
+        self._said, self._computed_s = 0, self.computed_s()
         self._activities = {agent: each for agent, each in self._activities.items() if agent in self._restless}
 
     @property
     def patience_s(self) -> float:
-        """Real time for which clients that do not fall silent can keep time from passing."""
+        """Real time for which clients that do not fall silent can keep time from passing, at most."""
+        return BUSY_TIMES * self._patience_s
+
+    @property
+    def _patience_s(self) -> float:
+        """Where the machine is not busy."""
         return max(self.restless_s, RESTLESS_TIMES * self.settle_s)
+
+    def _is_enough(self, real_s: float) -> bool:
+        """Whether clients have had more than enough time to react."""
+        least_s = self._patience_s
+        if real_s <= least_s:
+            return False
+        much = self._said >= least_s / self.settle_s or self.computed_s() - self._computed_s >= least_s / 2
+        return much or real_s > self.patience_s
 
     async def sleep(self, seconds: float) -> None:
         """Sleep in virtual time for something outside: it makes no time pass. Raises Ended."""
@@ -482,34 +514,29 @@ class Driver:
         now, (since, since_ns) = time.monotonic(), self._patience
         if self.world.now_ns - since_ns >= SECOND_NS:
             self._be_patient(now)
-        elif now - since > self.patience_s and self._under_way is not None:
+        elif self._under_way is not None and self._is_enough(now - since):
             self._lose_patience(now)
             return True
         left_s = self._heard_at + self.settle_s - now
         if left_s > 0 and not self._pending and await self._is_asleep():
             return True
         if left_s <= 0:
-            if await self._is_silent():
+            if await self._is_silent() and not self._wakes_soon():
                 return True
             left_s = BUSY_S
-        if self._pending:
-            return False
-        try:
-            await asyncio.wait_for(self._wake.wait(), left_s if self.rest_s is None else min(left_s, LOOK_S))
-        except TimeoutError:
-            now = time.monotonic()
-            if now < self._heard_at + self.settle_s or self._wakes_soon(now):
-                return False
-            return await self._is_silent()
+        if not self._pending:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), left_s if self.rest_s is None else min(left_s, LOOK_S))
         return False
 
-    def _wakes_soon(self, now: float) -> bool:
+    def _wakes_soon(self) -> bool:
         """Whether a client is known to go on by itself in a moment, as one that tries again after an error. One that
         wakes up for nothing, again and again, is not waited for for long."""
-        if self.rest_s is None or now > self._heard_at + NAPS_S:
+        if not self.naps():
             return False
-        rest_s = self.rest_s()
-        return rest_s is not None and rest_s <= NAP_S
+        heard_at, looks = self._naps
+        self._naps = self._heard_at, looks + 1 if heard_at == self._heard_at else 1
+        return self._naps[1] <= NAPS
 
     async def _is_silent(self) -> bool:
         """Whether no client is at work, nor gets to work by what the loop outside does first: that accepts connections

@@ -24,7 +24,7 @@ from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.host import control, segments, tokens
 from kemu.runtime.host.calls import channels
-from kemu.runtime.ray import frames
+from kemu.runtime.ray import frames, processes
 from kemu.runtime.ray.driver import brokers, clusters
 from kemu.runtime.ray.driver.logs import merges, wall_offsets
 
@@ -35,6 +35,8 @@ NODE = "node"
 _STATEMENT_TIMEOUT_S = 30.0
 """For statements that a living cell carries out at once."""
 
+
+_LOOK_S = 0.001
 
 _IS_OF_THE_DISK = re.compile("OSError|PermissionError|FileNotFoundError|NotADirectoryError")
 
@@ -182,11 +184,15 @@ class RemoteCell:
         self.told.difference_update(names)
         self.ready.difference_update(names)
 
-    def pause(self) -> None:
-        assert self.endpoint is not None
+    async def pause(self) -> None:
+        """Returns when it stands still, or does not have to any more."""
         assert self.is_local
-        os.kill(self.endpoint.pid, signal.SIGSTOP)
+        pid = self.pid
         self.paused = True
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            while self.paused and not processes.is_stopped(pid) and not self._cluster.has_ended(pid):  # noqa: ASYNC110
+                await asyncio.sleep(_LOOK_S)
 
     def resume(self) -> bool:
         """Returns whether it was paused; otherwise nothing happens."""

@@ -481,9 +481,9 @@ class Fleet:
         for waiter in self._armed.pop((name, step), []):
             tasks.wake(waiter)
 
-    def pause(self, remote: RemoteCell, by: str) -> None:
+    async def pause(self, remote: RemoteCell, by: str) -> None:
         """``by``: what of the run does it."""
-        remote.pause()
+        await remote.pause()
         self._tell_of(remote, log_events.ProcessStopped(pid=remote.pid, by=by))
 
     def _resume(self, remote: RemoteCell) -> None:

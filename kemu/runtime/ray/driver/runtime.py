@@ -275,7 +275,7 @@ class RayRuntime(Driver):
         remote = self._fleet.cell_of(name)
         if remote is None or list(remote.actors) != [name] or not remote.is_local or not remote.up.is_set():
             raise SimulationError(f"{name} cannot be paused: that takes a cell of its own, on the driver's machine")
-        self._fleet.pause(remote, f"pause of {name}")
+        await self._fleet.pause(remote, f"pause of {name}")
 
     async def resume(self, name: str) -> None:
         remote = self._fleet.cell_of(name)
@@ -358,7 +358,7 @@ class RayRuntime(Driver):
             elif what == "kill":
                 self._fleet.kill_process(remote, fault)
             else:
-                self._fleet.pause(remote, fault)
+                await self._fleet.pause(remote, fault)
 
     async def _let_go(self, fault: str) -> int:
         names = self._stopped_processes.pop(fault)

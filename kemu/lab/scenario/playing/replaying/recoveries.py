@@ -78,7 +78,7 @@ def _make_anew(folder: Path, header: dict[str, Any], ray_address: str | None) ->
     made = folder / f"{FILE_NAME}.recovered"
     writer = Writer(made, header)
     try:
-        recovery.hand_on(writer.append)
+        recovery.hand_on(writer.append, folder / FILE_NAME)
     finally:
         writer.close()
     made.replace(folder / FILE_NAME)

@@ -33,7 +33,7 @@ export class Run {
     return this.actors[index] ?? "";
   }
 
-  // The name of its class, where there is one, and the number.
+  // With the name of its class, if it has one: "high (1000)".
   priority(value) {
     const name = this.classes?.[value];
     return name ? `${name} (${value})` : String(value);

@@ -1,14 +1,16 @@
 """The run log of a driver that was killed, from the segments that it and its cells have left.
 
     recovered = Recovery(folder / "cells", fetch=cluster.fetch)
-    recovered.hand_on(writer.append)
+    recovered.hand_on(writer.append, folder / "run.kemu")
 
-What is missing is told by events ``log.missing``, behind all others.
+Where a segment is lost, as with its machine, what the driver had got of it and had written is taken from the run log
+that it left. What is missing all the same is told by events ``log.missing``, behind all others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -29,6 +31,8 @@ PIECE = 1_000
 """Events of one process that are read at a time."""
 _ADVICE = "copy it there if another machine has it"
 _DRIVER: merges.Source = (1 << 30, 1)
+_WRITTEN: merges.Source = (1 << 31, 1)
+"""Events that only the run log has."""
 _NEVER_NOTED = 1 << 29
 """Where the numbers of processes begin of which the driver has noted nothing."""
 
@@ -48,8 +52,14 @@ class Process:
         self.reached_ns = 0
         self.missing = ""
 
+    def is_whole(self) -> bool:
+        """Reads all of it."""
+        deque(self.payloads(), maxlen=0)
+        return not self.missing
+
     def payloads(self) -> Iterator[bytes]:
         """Those that are there."""
+        self.read = 0
         try:
             for payload in segments.read_segment(self.path):
                 self.read += 1
@@ -114,12 +124,17 @@ class Recovery:
             return str(error)
         return _ADVICE
 
-    def hand_on(self, sink: LogSink) -> list[str]:
-        """All events in the order in which they came about. Returns what is missing, as sentences."""
-        self._driver.read = 0
+    def hand_on(self, sink: LogSink, log: Path | None = None) -> list[str]:
+        """All events in the order in which they came about. ``log``: the run log that the driver left. Returns what is
+        missing, as sentences."""
         processes = [self._driver, *self._processes.values()]
         merger = merges.LogMerger(sink)
+        missing = [process for process in processes if not process.is_whole()]
         left = {process.source: process.payloads() for process in processes}
+        written = Process(_WRITTEN, "", log or self._folder)
+        if missing and log is not None:
+            left[_WRITTEN] = _counted(written, _in_no_segment(log, [process.payloads() for process in processes]))
+            processes.append(written)
         for source in left:
             merger.open(source)
         end_ns = 0
@@ -134,16 +149,64 @@ class Recovery:
                 del left[process.source]
                 merger.close(process.source)
         merger.flush()
-        missing = [process for process in processes if process.missing]
         for process in missing:
-            event = LogMissing(known=process.read, what=process.missing)
+            if written.read:
+                found = f"{written.read} events were in {written.path.name}"
+                process.missing += f"; {found}, as far as the driver had written it"
+            # Of several that are lost it is not known whose they were.
+            known = process.read + (written.read if len(missing) == 1 else 0)
+            event = LogMissing(known=known, what=process.missing)
             sink(end_ns, process.name, event.KIND, event)
         return [f"{process.name}: {process.missing}" for process in missing]
+
+
+def _counted(process: Process, payloads: Iterable[bytes]) -> Iterator[bytes]:
+    for payload in payloads:
+        process.read += 1
+        yield payload
+
+
+def _in_no_segment(log: Path, segments_left: Iterable[Iterator[bytes]]) -> Iterator[bytes]:
+    """The events of a run log that none of these segments has."""
+    left = [_Unwritten(each) for each in segments_left]
+    with frames.Reader(log) as reader:
+        for entry in reader:
+            if entry.kind not in _OF_READERS and not any(each.take(entry) for each in left):
+                yield msgpack.packb(entry)
+
+
+class _Unwritten:
+    """The events of a segment that have not been found in the run log, up to the time of the latest one that has.
+
+    In the log an event may have a later time, that of its cause. Of an actor it has all events before another process
+    took the actor over, so the events of a lost process are not taken for those of the next one.
+    """
+
+    def __init__(self, payloads: Iterator[bytes]) -> None:
+        self._payloads = payloads
+        self._waiting: dict[str, deque[frames.Entry]] = {}
+        """By actor."""
+        self._reached_ns = -1
+
+    def take(self, entry: frames.Entry) -> bool:
+        """Whether it has this one, and has not been asked for it before."""
+        while self._reached_ns <= entry.time_ns and (payload := next(self._payloads, None)) is not None:
+            if not _is_note(payload):
+                found = frames.unpack_event(payload)
+                self._waiting.setdefault(found.actor, deque()).append(found)
+                self._reached_ns = max(self._reached_ns, found.time_ns)
+        for one in (waiting := self._waiting.get(entry.actor, deque())):
+            if one.time_ns <= entry.time_ns and (one.kind, one.data) == (entry.kind, entry.data):
+                waiting.remove(one)
+                return True
+        return False
 
 
 def _is_note(payload: bytes) -> bool:
     return payload.startswith(_NOTE)
 
 
+_OF_READERS = (frames.CUT, LogMissing.KIND)
+"""Kinds of events that tell of a log that is not whole."""
 _NOTE = b"\x94\x00" + msgpack.packb(ledgers.NOTES)
 """How an event of four parts begins that has the time 0 and that actor."""
