@@ -40,7 +40,8 @@ seeds decide no claim; they show whether the effect is of the same kind and size
 Most effects should not depend on the number of nodes. So the same experiments are repeated on {LARGE_NODES:,} nodes
 (`scripts/findings large`): with as many more pods ([scale](scenarios.md#the-run)), larger gangs, quotas and node groups
 in proportion, the times of a [real control plane](scenarios.md#timing) instead of those that the small one states, and
-the variants that the claims speak of. There a claim
+the variants that the claims speak of. Many nodes have as many pods in a shorter time: some of these runs are shorter,
+and the section says how. There a claim
 
 * **stands** if it is judged as on the small cluster;
 * **weakens** if it is so, but by less: its effect, as a logarithm, is not half as far from the limit that the claim
@@ -164,6 +165,7 @@ def section(name: str) -> Iterator[str]:
         else:
             yield f"**On {each['nodes']:,} nodes**, with as many more pods and {each['seeds']} seeds, "
             yield f"{repeats.sentence(repeats.by_fate(found['claims'], each['claims']))}."
+            yield repeats.times(name)
             yield "".join(f" {said}" for said in (repeats.WHY.get(name), all_cells(name)) if said) + "\n\n"
         yield from variants_of(each)
         yield "\n"

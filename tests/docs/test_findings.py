@@ -189,6 +189,18 @@ def test_the_large_repetition_is_the_same_experiment_on_more_nodes() -> None:
     assert len(large.variants) == len(experiment.variants) - 1 == len(large.overrides)
 
 
+def test_shorter_times_of_a_large_repetition_belong_to_its_digest_and_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in catalogue.LARGE_TIMES:
+        assert catalogue.large(name).scenario.duration_ns < catalogue.load(name)[0].scenario.duration_ns
+    shorter = catalogue.digest(catalogue.large("number-of-schedulers"))
+    assert repeats.times("number-of-schedulers").startswith(" Its runs are shorter there (`duration: 30s`): ")
+    monkeypatch.setattr(catalogue, "LARGE_TIMES", {})
+    assert catalogue.digest(catalogue.large("number-of-schedulers")) != shorter
+    assert repeats.times("ping-pong") == ""
+
+
 def test_gangs_quotas_and_node_groups_grow_with_the_cluster() -> None:
     gangs, quota, groups = (catalogue.large(name) for name in ("backfilling", "greedy-tenant", "autoscaler-cut-off"))
     sizes = [group["spec"]["schedulingPolicy"]["gang"]["minCount"] for group in gangs.settings["manifests"]]

@@ -4,13 +4,16 @@ passed to another pod."""
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable
 from typing import Any
 
 import pytest
 
 from kemu import errors
+from kemu.emulated.apiserver.registry import strategies
 from kemu.emulated.kubelet.pods import statuses
+from kemu.emulated.kubelet.sync import status_managers
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2
@@ -284,3 +287,71 @@ def test_a_refusal_by_uid_is_a_conflict(cluster: Cluster) -> None:
         assert done.status.phase == "Running"
 
     cluster.play(main)
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_pods_that_are_alike_share_one_status_which_is_that_of_each(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, planted: bool
+) -> None:
+    """Every status is compared with one that is rendered anew. ``planted``: the second is not looked at, which the
+    comparison must notice."""
+    counts = {"shared": 0, "wrong": 0, "all": 0}
+    status = status_managers.StatusManager._status
+    render = status_managers.StatusManager._render
+
+    def compared(self: Any, worker: Any, known: Any, *, is_starting: bool) -> bytes:
+        before = len(status_managers._RENDERED)
+        told = status(self, worker, known, is_starting=is_starting)
+        counts["all"] += 1
+        counts["shared"] += len(status_managers._RENDERED) == before
+        fresh = render(self, worker, known, is_starting=is_starting).SerializeToString(deterministic=True)
+        counts["wrong"] += fresh != told
+        return told
+
+    monkeypatch.setattr(status_managers.StatusManager, "_status", compared)
+    monkeypatch.setattr(status_managers, "_RENDERED", {})
+    if planted:
+        monkeypatch.setattr(status_managers, "SECOND_NS", 1_000 * status_managers.SECOND_NS)
+
+    async def main(cluster: Cluster) -> None:
+        for tenth in range(30):
+            await cluster.at(0.1 * tenth)
+            lives = {"run": 1.0 + tenth / 8} if tenth % 5 == 4 else {}
+            await cluster.create(pod(f"a{tenth}", "10m", start=0.5 + tenth % 3 / 2, **lives))
+            if tenth % 7 == 6:
+                patch = patch_of("example.com/mine")
+                await cluster.client.patch("pods", f"a{tenth}", "default", patch, "status", "strategic")
+        await cluster.at(20)
+
+    cluster.play(main, [node(pods="100")])
+    assert bool(counts["wrong"]) is planted
+    assert 30 < counts["shared"] < counts["all"] - (0 if planted else 10)
+
+
+def test_a_patch_of_the_status_alone_comes_to_what_any_patch_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main(cluster: Cluster) -> None:
+        for number in range(4):
+            made = pod(f"a{number}", "10m", start=0.1, shutdown=0.3, labels={"app": "a"})
+            made.metadata.annotations["example.com/a"] = "b"
+            made.metadata.ownerReferences.add(apiVersion="v1", kind="ConfigMap", name="c", uid="1")
+            if number % 2:
+                made.metadata.finalizers.append("example.com/f")
+            await cluster.create(made)
+        await cluster.at(1)
+        for number in (1, 2):
+            await cluster.client.delete("pods", f"a{number}", "default")
+        await cluster.at(20)
+
+    events = []
+    for is_alone in (True, False):
+        part = strategies.STRATEGIES["pods"].subresources["status"]
+        assert part.alone is not None
+        if not is_alone:
+            parts = {**strategies.STRATEGIES["pods"].subresources, "status": dataclasses.replace(part, alone=None)}
+            changed = dataclasses.replace(strategies.STRATEGIES["pods"], subresources=parts)
+            monkeypatch.setitem(strategies.STRATEGIES, "pods", changed)
+        cluster = Cluster()
+        cluster.play(main)
+        events.append(cluster.recorder.events)
+    assert events[0] == events[1]
+    assert len(events[0]) > 50

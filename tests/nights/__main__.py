@@ -102,6 +102,7 @@ def _is(step: Step, name: str) -> bool:
 
 def _night(options: argparse.Namespace) -> tuple[Path, Night]:
     if options.night is not None and (options.night / "night.json").exists():
+        (options.night / "logs").mkdir(exist_ok=True)  # of a night that was copied from docs/nights
         return options.night, Night.read(options.night / "night.json")
     seed = options.seed if options.seed is not None else int(time.time()) % 1_000_000
     name = f"{dt.datetime.now(dt.UTC):%Y-%m-%d}-{seed}"

@@ -199,8 +199,13 @@ def test_a_simulation_without_pods_elsewhere_says_what_the_filters_say_when_they
         for one in gone:
             if one.node_name == node.name:
                 simulation.remove(one)
-            else:
-                simulation.remove_elsewhere(one)
+                continue
+            before = simulation.verdict()
+            simulation.remove_elsewhere(one)
+            there = cluster.nodes[one.node_name]
+            reached = [plugin.reach(state, there, one) for _, plugin, state in filtering.filters()]
+            if not any(labels is None or node.labels.items() & set(labels) for labels in reached):
+                assert simulation.verdict() == before
         verdict = simulation.verdict()
         said[node.name] = filtering.explain(verdict).message if verdict else ""
         for one in gone:

@@ -100,7 +100,7 @@ class Selection:
         return True
 
 
-@text_cache(65_536)
+@text_cache(4096)  # each kubelet has two, and asks once
 def compile_selection(plural: str, namespace: str, label_selector: str, field_selector: str) -> Selection:
     """Raises :class:`kemu.errors.NotFound` for an unknown kind, :class:`kemu.errors.BadRequest` for a bad selector."""
     resource = find_resource(plural)

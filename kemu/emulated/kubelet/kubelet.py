@@ -77,7 +77,7 @@ class Kubelet(variants.Varied):
         """What deals with pods; built when it is first asked for."""
         return self._parts or self._build()
 
-    def _build(self) -> parts.Parts:
+    def _build(self, *, are_late: bool = True) -> parts.Parts:
         built = self._parts = parts.Parts(
             self.env,
             self._config,
@@ -90,6 +90,7 @@ class Kubelet(variants.Varied):
             self._listen,
             self._up_since_ns,
             self._drivers,
+            are_late=are_late,
         )
         if self._knows_node:
             self._refresh_view()
@@ -99,7 +100,7 @@ class Kubelet(variants.Varied):
 
     async def run(self) -> None:
         if parts.are_needed(self.env, self._config, self.node.given()):
-            self._build()
+            self._build(are_late=False)
         self.node.watch_images(self._images)
         if self._heartbeats:
             self.node.plan_heartbeats()

@@ -7,6 +7,7 @@ for theirs for long.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -24,10 +25,13 @@ from kemu.emulated.kubelet.settings import kubelet_configurations
 from kemu.emulated.kubelet.settings.references import References
 from kemu.emulated.kubelet.sync import life_events, pod_workers, static_pods, status_managers
 from kemu.emulated.kubelet.volumes import managers, references
+from kemu.emulated.objects.caches import late
 from kemu.emulated.objects.pods import declared_features
 from kemu.emulated.settings.declared import restored
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
+
+_NO_IMAGES: Mapping[str, int] = {}
 
 
 def are_needed(env: Env, config: Mapping[str, Any], node: core_v1_pb2.Node) -> bool:
@@ -60,40 +64,35 @@ class Parts:
         on_preempted: Callable[[], None],
         up_since_ns: int,
         drivers: Drivers | None = None,
+        *,
+        are_late: bool = False,
     ) -> None:
         """``config``: of the actor. ``drivers``: of its devices; None: no pod of this cluster can claim any.
+        ``are_late``: they were not needed when the kubelet started (:func:`are_needed`).
         ``up_since_ns``: when the kubelet started. ``fresh_node`` and ``on_preempted``: see
         :class:`kemu.emulated.kubelet.admission.arrivals.Arrivals`."""
+        self._env = env
+        self._config = config
+        self._groups = settings.configuration.shutdown
+        self._client = client
+        self._recorder = recorder
         self._node = node
         varied, wanted = variants.active(config), node.wanted()
         tells_all = bool(wanted.spec.podCIDR)
-        images = stores.Images(env, config.get("images") or {}, self._on_images)
+        images = stores.Images(env, config.get("images") or _NO_IMAGES, self._on_images)
         storage = config.get("storage")
         stated = config.get("references")
         names = None if stated is None else references.Names(env, client, restored(References, stated))
 
-        def pressures_of(pods: pod_workers.PodWorkers) -> eviction_loops.EvictionLoop:
-            self.pressures = eviction_loops.EvictionLoop(
-                env, wanted, config, pods, node.set_pressures, images, recorder
-            )
-            return self.pressures
-
+        self._images = images
+        self._are_late = are_late
+        self.pressures: eviction_loops.EvictionLoop | eviction_loops.LateLoop
         self.pods = variants.choose(pod_workers.PodWorkers, varied)(
             env,
             client,
             settings,
             node.name,
-            lambda usage, host: variants.choose(arrivals.Arrivals, varied)(
-                env,
-                node.name,
-                usage,
-                host,
-                fresh_node,
-                refuses=lambda pod: self.pressures.admit(pod),
-                on_preempted=on_preempted,
-                preempts_for_all=bool(config.get("preemptsForAll", False)),
-                recorder=recorder,
-            ),
+            functools.partial(self._arrivals, variants.choose(arrivals.Arrivals, varied), fresh_node, on_preempted),
             boot,
             images,
             config.get("podStatuses") or status_managers.EXACT,
@@ -119,20 +118,65 @@ class Parts:
                 client,
                 drivers,
                 recorder,
-                lambda uid: uid in self.pods.by_uid,
+                self._has_pod,
                 of_groups=bool(config.get("claimsOfGroups")),
             ),
-            pressures=pressures_of,
+            pressures=self._pressures_of,
             programs=residents.Programs(_allocatable(wanted)) if config.get("programs") else None,
         )
         declared = settings.configuration.feature_gates.declared
         if len(declared) < len(declared_features.KUBELET):
             self.pods.arrivals.features = declared
-        self.static_pods = static_pods.StaticPods(env, client, config.get("staticPods", ()), self.pods)
-        self.shutdowns = shutdowns.Shutdowns(
-            env, settings.configuration.shutdown, node.wanted, recorder, self.pods, self._close
-        )
         images.start(wanted.status.images, is_new=boot.is_new)
+
+    # Methods, not functions within, which would keep a cell for each name that they use.
+
+    def _arrivals(
+        self,
+        kind: type[arrivals.Arrivals],
+        fresh_node: Callable[[], Awaitable[Any]],
+        on_preempted: Callable[[], None],
+        usage: predicates.NodeClaims,
+        host: arrivals.ArrivalHost,
+    ) -> arrivals.Arrivals:
+        return kind(
+            self._env,
+            self._node.name,
+            usage,
+            host,
+            fresh_node,
+            refuses=self._refusal,
+            on_preempted=on_preempted,
+            preempts_for_all=bool(self._config.get("preemptsForAll", False)),
+            recorder=self._recorder,
+        )
+
+    def _refusal(self, pod: core_v1_pb2.Pod) -> predicates.Decision | None:
+        return self.pressures.admit(pod)
+
+    def _has_pod(self, uid: str) -> bool:
+        return uid in self.pods.by_uid
+
+    def _pressures_of(self, pods: pod_workers.PodWorkers) -> eviction_loops.EvictionLoop | eviction_loops.LateLoop:
+        self.pods = pods
+        is_late = self._are_late and eviction_loops.EvictionLoop.leaves_out
+        self.pressures = eviction_loops.LateLoop(self._pressures) if is_late else self._pressures()
+        return self.pressures
+
+    def _pressures(self) -> eviction_loops.EvictionLoop:
+        node = self._node
+        set_pressures, images = node.set_pressures, self._images
+        return eviction_loops.EvictionLoop(
+            self._env, node.wanted(), self._config, self.pods, set_pressures, images, self._recorder
+        )
+
+    @late
+    def static_pods(self) -> static_pods.StaticPods:
+        return static_pods.StaticPods(self._env, self._client, self._config.get("staticPods", ()), self.pods)
+
+    @late
+    def shutdowns(self) -> shutdowns.Shutdowns:
+        return shutdowns.Shutdowns(self._env, self._groups, self._node.wanted, self._recorder, self.pods, self._close)
 
     def see_node(self, node: core_v1_pb2.Node) -> None:
         """The Node by which pods are admitted from now on."""

@@ -379,7 +379,7 @@ _TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
 _TERMS = re.compile(r"(?:\\.|[^,\\])+|\\$", re.DOTALL)
 
 
-@text_cache(65_536)
+@text_cache(4096)  # each kubelet has two, and asks once
 def parse_fields(text: str, resource: str) -> FieldSelector:
     """Compile ``spec.nodeName=n1,status.phase!=Failed`` for a kind, given by its plural. Raises SelectorError.
 

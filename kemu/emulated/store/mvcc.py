@@ -241,7 +241,7 @@ class KeySpace:
         changes = self._open
         if changes:
             self._open = []
-            self.revision += 1
+            self.revision = changes[0][0].mod_revision  # the same number, not another one that is equal
             self.history[self.revision] = tuple(changes)
             for entry, _ in changes:  # Entry.size, inlined
                 self.history_bytes += ENTRY_BYTES + len(entry.key) + len(entry.value or b"")

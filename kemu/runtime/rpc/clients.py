@@ -10,6 +10,7 @@ they are sent and parsed when they are read. Neighbours: ``servers`` is the othe
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Generator, Iterable, Sequence
 from typing import Any
 
@@ -85,10 +86,9 @@ class MemoryChannel:
         response_deserializer: Codec | None = None,
         *,
         _registered_method: bool | None = False,
-    ) -> MultiCallable:
-        return MultiCallable(
-            self, UnaryUnaryCall, method, request_serializer, response_deserializer, _registered_method
-        )
+    ) -> Callable[..., Any]:
+        multi = MultiCallable(self, method, request_serializer, response_deserializer)
+        return functools.partial(UnaryUnaryCall, multi)
 
     def unary_stream(
         self,
@@ -97,10 +97,9 @@ class MemoryChannel:
         response_deserializer: Codec | None = None,
         *,
         _registered_method: bool | None = False,
-    ) -> MultiCallable:
-        return MultiCallable(
-            self, UnaryStreamCall, method, request_serializer, response_deserializer, _registered_method
-        )
+    ) -> Callable[..., Any]:
+        multi = MultiCallable(self, method, request_serializer, response_deserializer)
+        return functools.partial(UnaryStreamCall, multi)
 
     def stream_unary(
         self,
@@ -109,10 +108,9 @@ class MemoryChannel:
         response_deserializer: Codec | None = None,
         *,
         _registered_method: bool | None = False,
-    ) -> MultiCallable:
-        return MultiCallable(
-            self, StreamUnaryCall, method, request_serializer, response_deserializer, _registered_method
-        )
+    ) -> Callable[..., Any]:
+        multi = MultiCallable(self, method, request_serializer, response_deserializer)
+        return functools.partial(StreamUnaryCall, multi)
 
     def stream_stream(
         self,
@@ -121,10 +119,9 @@ class MemoryChannel:
         response_deserializer: Codec | None = None,
         *,
         _registered_method: bool | None = False,
-    ) -> MultiCallable:
-        return MultiCallable(
-            self, StreamStreamCall, method, request_serializer, response_deserializer, _registered_method
-        )
+    ) -> Callable[..., Any]:
+        multi = MultiCallable(self, method, request_serializer, response_deserializer)
+        return functools.partial(StreamStreamCall, multi)
 
     async def close(self, grace: float | None = None) -> None:
         """Cancel all calls; new ones are refused."""
@@ -142,39 +139,21 @@ class MemoryChannel:
 
 
 class MultiCallable:
-    """One method of a stub."""
+    """One method of a stub, as its calls see it."""
 
-    __slots__ = ("_call_class", "channel", "deserialize", "method", "serialize")
+    __slots__ = ("channel", "deserialize", "method", "serialize")
 
     def __init__(
         self,
         channel: MemoryChannel,
-        call_class: type[Call],
         method: str,
         request_serializer: Callable[[Any], bytes] | None = None,
         response_deserializer: Callable[[bytes], Any] | None = None,
-        _registered_method: bool | None = False,
     ) -> None:
         self.channel = channel
         self.method = method
         self.serialize = request_serializer or identity
         self.deserialize = response_deserializer or identity
-        self._call_class = call_class
-
-    def __call__(
-        self,
-        request: Message | bytes | None = None,
-        *,
-        timeout: float | None = None,
-        metadata: Metadata | None = None,
-        credentials: object = None,
-        wait_for_ready: bool | None = None,
-        compression: object = None,
-    ) -> Any:
-        """``timeout`` in seconds. For methods that take a stream, ``request`` is an iterable, async or not, or None."""
-        if wait_for_ready:
-            raise grpc.aio.UsageError("wait_for_ready is not supported in memory: try again after UNAVAILABLE")
-        return self._call_class(self, request, timeout, metadata)
 
 
 class Call(ClientEnd):
@@ -197,16 +176,27 @@ class Call(ClientEnd):
     def __init__(
         self,
         multi: MultiCallable,
-        request: Any,
-        timeout: float | None,
-        metadata: Metadata | None,
+        request: Any = None,
+        *,
+        timeout: float | None = None,
+        metadata: Metadata | None = None,
+        credentials: object = None,
+        wait_for_ready: bool | None = None,
+        compression: object = None,
     ) -> None:
+        """``timeout`` in seconds. For methods that take a stream, ``request`` is an iterable, async or not, or None."""
+        if wait_for_ready:
+            raise grpc.aio.UsageError("wait_for_ready is not supported in memory: try again after UNAVAILABLE")
         channel = multi.channel
-        loop = channel.loop
         link = channel.current
         if link is None or link.broken:
             link = channel.link()
-        super().__init__(link, loop)
+        # End.__init__, inlined.
+        self.link = link
+        self.loop = channel.loop
+        self.partner = self.inbox = self.waiter = self.listener = self.window_waiter = self.latency = None
+        self.eof = False
+        self.unread = self.taken = self.last_ns = 0
         self.method = multi.method
         self.serialize = multi.serialize
         self.deserialize = multi.deserialize
@@ -584,43 +574,42 @@ class UnaryUnaryCall(_UnaryResponse):
 
     __slots__ = ()
 
+    def receive_status(self, status: Status) -> None:
+        if self.status is not None:
+            return
+        if self._timer is not None or self._done_callbacks is not None:
+            self._end(status)
+        else:  # _end, inlined: nothing is streamed
+            self.status = status
+            self.eof = True
+            self.link.calls.pop(self, None)
+            waiters = self._status_waiters
+            if waiters is not None:
+                self._status_waiters = None
+                for waiter in waiters:
+                    if not waiter.done():
+                        waiter.set_result(None)
+        self.partner = None
+
 
 class UnaryStreamCall(_StreamResponse):
     __slots__ = ()
 
-    def __init__(
-        self,
-        multi: MultiCallable,
-        request: Message | bytes | None,
-        timeout: float | None,
-        metadata: Metadata | None,
-    ) -> None:
-        super().__init__(multi, multi.serialize(request), timeout, metadata)
+    def __init__(self, multi: MultiCallable, request: Message | bytes | None = None, **options: Any) -> None:
+        super().__init__(multi, multi.serialize(request), **options)
 
 
 class StreamUnaryCall(_StreamRequest, _UnaryResponse):
     __slots__ = ()
 
-    def __init__(
-        self,
-        multi: MultiCallable,
-        request: Any,
-        timeout: float | None,
-        metadata: Metadata | None,
-    ) -> None:
-        super().__init__(multi, b"", timeout, metadata)
+    def __init__(self, multi: MultiCallable, request: Any = None, **options: Any) -> None:
+        super().__init__(multi, b"", **options)
         self._start_writing(request)
 
 
 class StreamStreamCall(_StreamRequest, _StreamResponse):
     __slots__ = ()
 
-    def __init__(
-        self,
-        multi: MultiCallable,
-        request: Any,
-        timeout: float | None,
-        metadata: Metadata | None,
-    ) -> None:
-        super().__init__(multi, b"", timeout, metadata)
+    def __init__(self, multi: MultiCallable, request: Any = None, **options: Any) -> None:
+        super().__init__(multi, b"", **options)
         self._start_writing(request)

@@ -254,8 +254,13 @@ class Context(ServerEnd):
     )
 
     def __init__(self, call: ClientEnd, server: Server, method: _Method | None) -> None:
-        super().__init__(call.link, server.loop)
-        self.partner = call
+        # End.__init__, inlined.
+        self.link = call.link
+        self.loop = server.loop
+        self.partner: Any = call
+        self.inbox = self.waiter = self.listener = self.window_waiter = self.latency = None
+        self.eof = False
+        self.unread = self.taken = self.last_ns = 0
         self.method = call.method
         self._call = call
         self._method = method

@@ -65,7 +65,7 @@ class SimEnv(Owner):
     """One incarnation of an actor: its ``env.Env``, and what the runtime knows of it."""
 
     __slots__ = ("_channels", "_first", "_random", "_runtime", "clock", "context", "crash_steps", "disk", "incarnation",
-                 "is_ready", "main", "measured", "peer", "server", "stopped", "work")  # fmt: skip
+                 "is_ready", "main", "measured", "on_done", "peer", "server", "stopped", "work")  # fmt: skip
 
     def __init__(self, runtime: SimRuntime, name: str, incarnation: int, disk: MemoryDisk) -> None:
         super().__init__(name)
@@ -84,6 +84,8 @@ class SimEnv(Owner):
         self.server = Server(name, self._spawn_handler, runtime.loop, self._handler_failed, self.context)
         self.peer = Peer(name, self.server)
         self.main: asyncio.Task[Any] | None = None
+        self.on_done = self._task_done
+        """Once for all tasks."""
         self.is_ready = False
         self.stopped: asyncio.Future[None] | None = None
         """Set while it stops; done when it has, or has crashed instead."""
@@ -141,7 +143,7 @@ class SimEnv(Owner):
 
     def spawn(self, coroutine: Coroutine[Any, Any, object], name: str) -> asyncio.Task[Any]:
         return self._runtime.loop.create_owned_task(
-            coroutine, f"{self.name}: {name}", self.context.copy(), self, self._task_done
+            coroutine, f"{self.name}: {name}", self.context.copy(), self, self.on_done
         )
 
     def log(self, event: Event | str, data: Mapping[str, Any] | None = None) -> None:

@@ -295,15 +295,18 @@ class Registry:
         *,
         is_patch: bool = False,
         asks: bool = True,
+        part: strategies.Subresource | None = None,
     ) -> Changed:
         """What stands in the store after ``new`` was sent as an update. ``new`` is changed on the way. ``by``: None for
-        the server's own writes, which change nothing about who manages which fields. ``asks``: others have a say."""
+        the server's own writes, which change nothing about who manages which fields. ``asks``: others have a say.
+        ``part``: ``Subresource.alone``, if it is that."""
         resource = strategy.resource
         if strategy.custom is not None:
             strategy.custom.complete(new)
         old = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
         self._check_preconditions(strategy, entry, old, new.metadata, is_patch=is_patch)
-        entries.keep_system_fields(new.metadata, old.metadata)
+        if part is None:
+            entries.keep_system_fields(new.metadata, old.metadata)
         if by is not None and by.is_tracked:
             applies.tidy(resource, new)
         is_tracked = bool(new.metadata.managedFields or old.metadata.managedFields)
@@ -325,7 +328,7 @@ class Registry:
             return self._replaced_asking(strategy, entry, new, old, subresource, is_tracked, unbuilt, asking)
         if isinstance(new, core_v1_pb2.Service) and not subresource:
             return self._replaced_service(strategy, entry, new, old, is_tracked, unbuilt)
-        return self._completed(strategy, entry, new, old, subresource, is_tracked, unbuilt)
+        return self._completed(strategy, entry, new, old, subresource, is_tracked, unbuilt, part)
 
     async def _replaced_asking(
         self,
@@ -379,11 +382,12 @@ class Registry:
         subresource: str,
         is_tracked: bool,
         unbuilt: Sequence[Cause],
+        part: strategies.Subresource | None = None,
     ) -> bytes:
         """The last part of :meth:`replaced`: what the strategy and the server's own plugins make of it."""
         resource = strategy.resource
         if subresource:
-            part = strategy.subresources[subresource]
+            part = part or strategy.subresources[subresource]
             part.prepare(new, old)
             if part.stamp is not None:
                 part.stamp(new, old, self._unix_ns())
@@ -481,8 +485,13 @@ class Registry:
         if request.type == patches.MESSAGE:
             if patch[1] is not None:
                 patches.remove(new, patch[1])
-            patches.merge_message(new, patch[0])
+            sent = patch[0]
+            patches.merge_message(new, sent)
+            part = strategy.subresources[request.subresource].alone if request.subresource else None
+            if part is not None and (patch[1] is not None or sent.HasField("metadata") or sent.HasField("spec")):
+                part = None
         else:
+            part = None
             patch.apply(resource, new)
         if new.metadata.namespace != namespace:
             entries.place(resource, new.metadata, namespace)
@@ -490,7 +499,8 @@ class Registry:
             raise kemu_errors.BadRequest(
                 f"the name of the object ({new.metadata.name}) does not match the name on the URL ({old_name})"
             )
-        return self.replaced(strategy, entry, new, request.subresource, by, is_patch=request.type != patches.MESSAGE)
+        is_patch = request.type != patches.MESSAGE
+        return self.replaced(strategy, entry, new, request.subresource, by, is_patch=is_patch, part=part)
 
     # --- apply -------------------------------------------------------------------------------------------------------
 

@@ -75,6 +75,10 @@ def _prepare_pod_status(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
     copy_field(new, old, "spec")
     del new.metadata.ownerReferences[:]
     new.metadata.ownerReferences.extend(old.metadata.ownerReferences)
+    _keep_qos_class(new, old)
+
+
+def _keep_qos_class(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
     if not new.status.qosClass:
         new.status.qosClass = old.status.qosClass
 
@@ -290,6 +294,8 @@ class Subresource:
     """It changes the spec: defaults are set first, and admission is asked."""
     stamp: Callable[[Any, Any, int], None] | None = None
     """(new, old, Unix nanoseconds): fills in times."""
+    alone: Subresource | None = None
+    """The same for a patch of nothing but the status: metadata and spec are those of the old object."""
 
 
 STATUS = Subresource(_keep_spec, kinds.validate_status_update)
@@ -336,7 +342,11 @@ _RULES: dict[str, dict[str, Any]] = {
     "pods": {
         "counts": _has_new_spec,
         "subresources": {
-            "status": Subresource(_prepare_pod_status, kinds.validate_status_update),
+            "status": Subresource(
+                _prepare_pod_status,
+                kinds.validate_status_update,
+                alone=Subresource(_keep_qos_class, kinds.validate_status_alone),
+            ),
             "resize": Subresource(resizes.prepare, resizes.validate, defaults=True),
             "ephemeralcontainers": Subresource(ephemeral.prepare, ephemeral.validate, defaults=True),
         },

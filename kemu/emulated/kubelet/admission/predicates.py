@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from sys import intern
 from typing import Any
 
 from kemu.emulated.kubelet.pods import critical
@@ -110,9 +111,9 @@ class NodeView:
         """``patched``: a node with labels counts as labelled with this kubelet's operating system, whatever it says.
 
         ``known``: see there; without it, what the node has."""
-        self.name: str = node.metadata.name
+        self.name: str = intern(node.metadata.name)
         labels = node.metadata.labels
-        self.labels: dict[str, str] = {key: labels[key] for key in sorted(labels)}
+        self.labels: dict[str, str] = {intern(key): intern(labels[key]) for key in sorted(labels)}
         if patched and self.labels:
             self.labels[OS_LABEL] = OS
         self.allocatable = requests.machine(node.status.allocatable)

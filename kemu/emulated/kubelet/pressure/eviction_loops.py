@@ -151,15 +151,18 @@ class EvictionLoop:
         """The manager's refusal of a pod; None: it does not refuse it."""
         return refusal_of(self._manager, pod)
 
-    def start(self, began_ns: int) -> None:
-        """The kubelet runs since then: the first look is at once. One in the past did nothing."""
+    def start(self, began_ns: int, *, was_unused: bool = False) -> None:
+        """The kubelet runs since then: the first look is at once. One in the past did nothing. ``was_unused``: so far
+        nothing at all has been used here, which was looked at."""
         self._started = True
         self._meter.start()
         self.collector.start(began_ns)
         now_ns = self._clock.now_ns()
         self._looks_ns = began_ns
         machine = self._meter.machine
-        if not self.leaves_out or self._notifiers.are_there:
+        if was_unused and (learnt := _unused(self._manager.thresholds, machine)) is not None:
+            self._manager.layout, self._manager.thresholds = machine.layout, learnt
+        elif not self.leaves_out or self._notifiers.are_there:
             self._set_look(now_ns)
         elif self._meter.is_unused:
             if (learnt := _unused(self._manager.thresholds, machine)) is None:
@@ -422,6 +425,56 @@ class EvictionLoop:
             by.is_pending = False
             self._notified(by)
         self._plan()
+
+
+class LateLoop:
+    """In place of an :class:`EvictionLoop` on a node where nothing has been used so far, and that is short of nothing:
+    it is made when a pod says what it uses, or an image comes. Until then it would have found nothing."""
+
+    __slots__ = ("_began_ns", "_loop", "_make")
+
+    def __init__(self, make: Callable[[], EvictionLoop]) -> None:
+        self._make = make
+        self._loop: EvictionLoop | None = None
+        self._began_ns: int | None = None
+
+    def _demand(self) -> EvictionLoop:
+        if self._loop is None:
+            self._loop = self._make()
+            if self._began_ns is not None:
+                self._loop.start(self._began_ns, was_unused=True)
+        return self._loop
+
+    def admit(self, pod: core_v1_pb2.Pod) -> predicates.Decision | None:
+        return None if self._loop is None else self._loop.admit(pod)
+
+    def start(self, began_ns: int) -> None:
+        self._began_ns = began_ns
+        if self._loop is not None:
+            self._loop.start(began_ns)
+
+    def take(self, worker: Worker) -> None:
+        if self._loop is not None or usages.of(worker.pod) is not None:
+            self._demand().take(worker)
+
+    def resized(self, worker: Worker, memory_limits: dict[str, int]) -> None:
+        if self._loop is not None:
+            self._loop.resized(worker, memory_limits)
+
+    def changed(self, worker: Worker) -> None:
+        if self._loop is not None:
+            self._loop.changed(worker)
+
+    def container_gone(self, image: str, created_ns: int) -> None:
+        if self._loop is not None:
+            self._loop.container_gone(image, created_ns)
+
+    def note(self) -> None:
+        self._demand().note()
+
+    def release(self, worker: Worker) -> None:
+        if self._loop is not None:
+            self._loop.release(worker)
 
 
 def is_short_of_something(node: core_v1_pb2.Node) -> bool:

@@ -75,11 +75,8 @@ class Probers:
         """By UID: the pods that have probes."""
 
     def add(self, worker: Worker, *, is_adopted: bool = False) -> None:
-        """The pod has been admitted, and its containers are known. ``is_adopted``: before this kubelet started."""
-        for one in worker.containers:  # a generator for any() would cost more than the usual single container
-            if one.is_probed:
-                self.pods[worker.uid] = _PodProbes(self, worker, is_adopted=is_adopted)
-                return
+        """A pod with probes has been admitted. ``is_adopted``: before this kubelet started."""
+        self.pods[worker.uid] = _PodProbes(self, worker, is_adopted=is_adopted)
 
     def remove(self, worker: Worker) -> None:
         """Its containers are gone."""

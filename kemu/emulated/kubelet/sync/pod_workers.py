@@ -36,6 +36,7 @@ from kemu.emulated.kubelet.sync import (
 )
 from kemu.emulated.kubelet.volumes import managers, references
 from kemu.emulated.objects import meta
+from kemu.emulated.objects.caches import late
 from kemu.emulated.objects.pods import pod_phases
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS, Env
@@ -67,7 +68,7 @@ class PodWorkers:
         events: life_events.LifeEvents | None = None,
         volumes: managers.VolumeManager | None = None,
         devices: DeviceManager | None = None,
-        pressures: Callable[[PodWorkers], eviction_loops.EvictionLoop] | None = None,
+        pressures: Callable[[PodWorkers], eviction_loops.EvictionLoop | eviction_loops.LateLoop] | None = None,
         programs: residents.Programs | None = None,
     ) -> None:
         """``admission`` makes what admits pods; ``pressures`` what is told of all that may change the node's usage.
@@ -84,21 +85,50 @@ class PodWorkers:
         self._clock = env.clock
         self._node_name = node_name
         self.reports = status_managers.StatusManager(env, client, self.observe, status_writes, boxes)
-        puller = pulls.Pulls(env, self.images, config.image_pull, config.configuration.pulls_at_once)
-        self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
-        self._starts = starts.Starts(env, config, puller, self, boot, events, programs, boxes)
+        self._puller = pulls.Pulls(env, self.images, config.image_pull, config.configuration.pulls_at_once)
+        self._boot = boot
+        self._events = events
+        self._programs = programs
+        self._up_since_ns = up_since_ns or -1
+        self._starts = starts.Starts(env, config, self._puller, self, boot, events, programs, boxes)
         self._starts.names = None if volumes is None else volumes.names
         self._starts.contents = None if programs is None else references.Contents(env, client)
-        self._ephemeral = ephemeral.EphemeralContainers(env, puller, self, events)
-        self._terminations = terminations.Terminations(env, self._starts, self._pre_stop_ran)
-        self.allocations = allocations.Allocations(env, self, recorder)
-        self.probers = probers.Probers(env, self, up_since_ns or -1, recorder, programs)
+        self._probers: probers.Probers | None = None
+        """None: no pod has had any probe."""
         self._recorder = recorder
         self.volumes = volumes
         self.devices = self.reports.devices = devices
         if devices is not None:
             devices.on_health = self._health_changed
         self.pressures = pressures(self) if pressures is not None else None
+
+    # Most nodes never need these.
+
+    @late
+    def _adoptions(self) -> adoptions.Adoptions:
+        return adoptions.Adoptions(self._env, self.images, self, self._boot)
+
+    @late
+    def _ephemeral(self) -> ephemeral.EphemeralContainers:
+        return ephemeral.EphemeralContainers(self._env, self._puller, self, self._events)
+
+    @late
+    def _terminations(self) -> terminations.Terminations:
+        return terminations.Terminations(self._env, self._starts, self._pre_stop_ran)
+
+    @late
+    def allocations(self) -> allocations.Allocations:
+        return allocations.Allocations(self._env, self, self._recorder)
+
+    def _probe(self, worker: Worker, *, is_adopted: bool = False) -> None:
+        """The pod has been admitted, and its containers are known. ``is_adopted``: before this kubelet started."""
+        for one in worker.containers:  # a generator for any() would cost more than the usual single container
+            if one.is_probed:
+                if self._probers is None:
+                    env, since_ns = self._env, self._up_since_ns
+                    self._probers = probers.Probers(env, self, since_ns, self._recorder, self._programs)
+                self._probers.add(worker, is_adopted=is_adopted)
+                return
 
     # --- news --------------------------------------------------------------------------------------------------------
 
@@ -119,8 +149,8 @@ class PodWorkers:
             if has_changed and worker.state == ACTIVE and resources.differ(resources.of(pod), resources.of(old)):
                 # Other changes try no resize again (``recordResizeOperations``).
                 self.allocations.see(worker, old)
-            if self.probers.pods:
-                self.probers.sync(worker)
+            if self._probers is not None:
+                self._probers.sync(worker)
             if worker.state == ACTIVE and len(pod.spec.readinessGates):
                 self.reports.report(worker)
             if has_changed and worker.state in (ACTIVE, STOPPING):
@@ -205,7 +235,7 @@ class PodWorkers:
         if self.pressures is not None:
             # Its containers are up already: nothing else need happen to them from here on.
             self.pressures.changed(worker)
-        self.probers.add(worker, is_adopted=True)
+        self._probe(worker, is_adopted=True)
         self._resume(worker)
         if refusal is not None:
             self.reports.report(worker)
@@ -303,7 +333,8 @@ class PodWorkers:
     def _release(self, worker: Worker) -> None:
         """Its containers are gone."""
         worker.state = ENDED
-        self.probers.remove(worker)
+        if self._probers is not None:
+            self._probers.remove(worker)
         if self.volumes is not None:
             self.volumes.unmount(worker)
         if worker.deadline_timer is not None:
@@ -413,7 +444,8 @@ class PodWorkers:
         worker.state = STOPPING
         worker.left = len(worker.containers)
         self._starts.give_up(worker)
-        self.probers.sync(worker)
+        if self._probers is not None:
+            self._probers.sync(worker)
         worker.stop_ns = asked_ns
         if any(one.is_up for one in worker.containers):
             self._terminations.begin(worker, grace_s, asked_ns)
@@ -476,15 +508,17 @@ class PodWorkers:
 
     def starting(self, worker: Worker) -> None:
         self.reports.starting(worker)
-        self.probers.add(worker)
+        self._probe(worker)
 
     def runs(self, worker: Worker, container: containers.Container) -> None:
         if worker.resize is not None:
             self.allocations.started(worker, container)
-        self.probers.sync(worker)
+        if self._probers is not None:
+            self._probers.sync(worker)
 
     def has_exited(self, worker: Worker) -> None:
-        self.probers.sync(worker)
+        if self._probers is not None:
+            self._probers.sync(worker)
 
     def hook_failed(self, worker: Worker, container: containers.Container) -> int:
         grace_s = int(worker.pod.spec.terminationGracePeriodSeconds)
@@ -497,7 +531,8 @@ class PodWorkers:
         if failed_ns is not None:
             told = worker, recorders.WARNING, FAILED_PRE_STOP, "PreStopHook failed"
             self._clock.call_at_ns(failed_ns, self._event, *told)
-        self.probers.sync(worker)
+        if self._probers is not None:
+            self._probers.sync(worker)
 
     def report(self, worker: Worker) -> None:
         self.reports.report(worker)

@@ -38,6 +38,11 @@ _CONDITIONS = core_v1_pb2.Pod(
 """The conditions that are removed from a refused pod."""
 
 
+_RENDERED: dict[tuple[Any, ...], bytes] = {}
+"""Statuses, by all that they depend on."""
+_MOST_RENDERED = 256
+
+
 class StatusManager:
     """``observe(pod)`` receives what the API server answers: an object newer than those that a watch has brought."""
 
@@ -176,7 +181,7 @@ class StatusManager:
             worker.dirty = worker.dirty and is_starting
             if known is None:
                 return ""
-            told = self._render(worker, known, is_starting=is_starting).SerializeToString(deterministic=True)
+            told = self._status(worker, known, is_starting=is_starting)
             if told == worker.status and not worker.untold:
                 continue
             worker.status, worker.untold = told, True
@@ -210,6 +215,50 @@ class StatusManager:
         if worker.mirror.object is None:
             worker.untold = True
         return await worker.mirror.get()
+
+    def _status(self, worker: workers.Worker, known: core_v1_pb2.Pod, *, is_starting: bool) -> bytes:
+        """:meth:`_render` as bytes. Pods of one template whose state changes in the same second have the same."""
+        key = None
+        spec = known.spec
+        if (
+            known is worker.pod
+            and worker.state != workers.ENDED
+            and self._sandboxes is None
+            and self.devices is None
+            and worker.refusal is None
+            and worker.resize is None
+            and not worker.ephemeral
+            and not (len(spec.initContainers) or len(spec.readinessGates))
+            and known.status.phase not in pod_phases.TERMINAL
+        ):
+            epoch_ns = self._clock.unix_offset_ns
+            state: list[Any] | None
+            if is_starting:
+                state = [(one.name, one.image, len(one.restartPolicyRules)) for one in spec.containers[:]]
+            else:
+                state = _state_of(worker.containers, epoch_ns)
+            if state is not None:
+                key = (
+                    # Tests replace these.
+                    type(self)._render,
+                    statuses.write,
+                    worker.status or known.status.SerializeToString(deterministic=True),
+                    known.metadata.generation,
+                    is_starting,
+                    worker.has_sandbox,
+                    (epoch_ns + worker.start_ns) // SECOND_NS,
+                    (epoch_ns + self._clock.now_ns()) // SECOND_NS,
+                    *state,
+                )
+                told = _RENDERED.get(key)
+                if told is not None:
+                    return told
+        rendered: bytes = self._render(worker, known, is_starting=is_starting).SerializeToString(deterministic=True)
+        if key is not None:
+            if len(_RENDERED) >= _MOST_RENDERED:
+                _RENDERED.clear()
+            _RENDERED[key] = rendered
+        return rendered
 
     def _render(self, worker: workers.Worker, known: core_v1_pb2.Pod, *, is_starting: bool) -> core_v1_pb2.Pod:
         """The worker's state in the status of an otherwise empty pod, from the latest one on. ``known``: the pod as the
@@ -251,6 +300,17 @@ class StatusManager:
         """Whether the last status of a pod that is removed is written before. If SPARING, only if the pod was killed,
         which shows why, or if the object outlives its containers."""
         return self._is_exact or worker.failure is not None or len(worker.pod.metadata.finalizers) > 0
+
+
+def _state_of(those: list[containers.Container], epoch_ns: int) -> list[Any] | None:
+    """What the status says of containers that run, times in seconds. None: one does not, or has ended before."""
+    found = []
+    for one in those:
+        if one.state not in containers.UP or one.last is not None or one.before is not None or one.restarts_all:
+            return None
+        started_s = (epoch_ns + one.started_ns) // SECOND_NS
+        found.append((one.name, one.image, one.is_unready, one.holds_start, one.restarts, one.has_started, started_s))
+    return found
 
 
 def _removed(worker: workers.Worker) -> bytes:

@@ -14,7 +14,7 @@ from kemu.emulated.objects import resources
 from kemu.emulated.objects.validation import core, devices, groups, quotas, small_groups, storage
 from kemu.emulated.objects.validation.control_plane import flowcontrol, registrations
 from kemu.emulated.objects.validation.extensions import admission_registration, definitions
-from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_update
+from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_kept, check_metadata_update
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.emulated.objects.validation.workloads import apps, batch
 from kemu.errors import Cause
@@ -74,7 +74,18 @@ def validate_status_update(new: KubernetesObject, old: KubernetesObject) -> list
     """What is wrong with replacing the status of ``old`` by that of ``new``, both complete."""
     found: list[Cause] = []
     check_metadata_update(new.metadata, old.metadata, found, any_finalizer=type(new) in _ANY_FINALIZER)
-    if not isinstance(new, policy_v1_pb2.PodDisruptionBudget):
+    return _checked_status(new, old, found)
+
+
+def validate_status_alone(new: KubernetesObject, old: KubernetesObject) -> list[Cause]:
+    """The same where nothing else can differ."""
+    found: list[Cause] = []
+    check_metadata_kept(new.metadata, found, any_finalizer=type(new) in _ANY_FINALIZER)
+    return _checked_status(new, old, found)
+
+
+def _checked_status(new: KubernetesObject, old: KubernetesObject, found: list[Cause]) -> list[Cause]:
+    if found and not isinstance(new, policy_v1_pb2.PodDisruptionBudget):
         # rest.BeforeUpdate checks it, and most strategies do so again.
         found += [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]
     rules = _RULES[type(new)]

@@ -77,9 +77,14 @@ def check_metadata_update(
                     f"found new finalizers []string{{{what}}}",
                 )
             )
-    _check_common(new, found)
-    if new.finalizers and not any_finalizer:
-        finalizers.check_standard(new.finalizers, "metadata.finalizers", found)
+    check_metadata_kept(new, found, any_finalizer=any_finalizer)
+
+
+def check_metadata_kept(metadata: meta_v1_pb2.ObjectMeta, found: list[Cause], *, any_finalizer: bool = False) -> None:
+    """On an update that leaves them as they are."""
+    _check_common(metadata, found)
+    if metadata.finalizers and not any_finalizer:
+        finalizers.check_standard(metadata.finalizers, "metadata.finalizers", found)
 
 
 def _time(metadata: meta_v1_pb2.ObjectMeta, field: str) -> meta_v1_pb2.Time | None:

@@ -7,6 +7,7 @@ columns. Simulations (nominated pods, victims) work on a :meth:`NodeInfo.copy` o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
 from kemu.emulated.objects.amounts import requests
@@ -57,7 +58,7 @@ class _Facts:
     )
 
     def __init__(self, node: core_v1_pb2.Node) -> None:
-        self.labels = dict(node.metadata.labels)
+        self.labels = {intern(key): intern(value) for key, value in node.metadata.labels.items()}
         self.taints = tuple(Taint(taint.key, taint.value, taint.effect) for taint in node.spec.taints)
         amounts = requests.resource_list(node.status.allocatable)
         self.allowed_pods = amounts.pop(requests.PODS, 0)

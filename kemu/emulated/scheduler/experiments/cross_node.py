@@ -18,13 +18,13 @@ other nodes cannot help.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from kemu.emulated.scheduler.cache import pods
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.cache.nodes import NodeInfo
-from kemu.emulated.scheduler.cache.pods import PodInfo
+from kemu.emulated.scheduler.cache.pods import PodInfo, Template
 from kemu.emulated.scheduler.cycle import verdicts
 from kemu.emulated.scheduler.cycle.filtering import Filtering
 from kemu.emulated.scheduler.cycle.simulations import Simulation
@@ -91,6 +91,7 @@ class CrossNodeSearch:
         others = self._expendable_first(self._lower_pods(filtering.cycle.pod))
         if self._one_by_one:
             return self._reprieving(places, others)
+        reach = _Reach(filtering)
         for size in range(1, len(others) + 1):
             for victims in searches.subsets(others, size):
                 elsewhere = {victim.node_name: None for victim in victims}
@@ -98,7 +99,8 @@ class CrossNodeSearch:
                 # A set that leaves no node to ask counts as well: there may be exponentially many of them.
                 if not self._afford(max(1, len(asked))):
                     return []
-                candidates = [place.candidate(victims) for place in asked if place.fits_without(victims)]
+                kinds = reach.kinds(victims)
+                candidates = [place.candidate(victims) for place in asked if place.fits_without(victims, kinds)]
                 if candidates:
                     self.effort.found = True
                     return candidates
@@ -159,6 +161,43 @@ class CrossNodeSearch:
         return lower
 
 
+class _Kind:
+    """Of pods that look alike to the filters: one template, the same labels, nodes with the same labels notice them."""
+
+    def __init__(self, reached: Collection[tuple[str, str]]) -> None:
+        self.reached = frozenset(reached)
+        """Labels of the nodes that notice it."""
+
+
+class _Reach:
+    """Which nodes notice that pods are removed from others."""
+
+    def __init__(self, filtering: Filtering) -> None:
+        self._filtering = filtering
+        self._known: dict[str, _Kind | None] = {}
+        """By uid; None: all nodes may notice it."""
+        self._kinds: dict[tuple[Template, tuple[tuple[str, str], ...], frozenset[tuple[str, str]]], _Kind] = {}
+
+    def kinds(self, victims: Sequence[PodInfo]) -> tuple[_Kind, ...] | None:
+        """None: all nodes may notice that these are removed."""
+        for victim in victims:
+            if victim.uid not in self._known:
+                self._known[victim.uid] = self._kind(victim)
+        found = tuple(kind for victim in victims if (kind := self._known[victim.uid]) is not None)
+        return found if len(found) == len(victims) else None
+
+    def _kind(self, victim: PodInfo) -> _Kind | None:
+        node = self._filtering.cycle.cluster.nodes[victim.node_name]
+        labels: set[tuple[str, str]] = set()
+        for _place, plugin, state in self._filtering.filters():
+            reached = plugin.reach(state, node, victim)
+            if reached is None:
+                return None
+            labels.update(reached)
+        kind = _Kind(labels)
+        return self._kinds.setdefault((victim.template, tuple(victim.labels.items()), kind.reached), kind)
+
+
 class _Place:
     """A node without its lower pods, on which the pod is to be put."""
 
@@ -166,19 +205,28 @@ class _Place:
         self._preemptor = preemptor
         self._effort = effort
         self.original = node
+        self._labels = frozenset(node.labels.items())
+        self._refused: set[tuple[_Kind, ...]] = set()
         self._lower = preemptor.lower_pods(node, filtering.cycle.pod)
         self.simulation = Simulation(filtering, node)
         for pod in self._lower:
             self.simulation.remove(pod)
 
-    def fits_without(self, victims: Sequence[PodInfo]) -> bool:
-        """Whether the pod fits when these are removed from other nodes. If so, they stay removed."""
+    def fits_without(self, victims: Sequence[PodInfo], kinds: tuple[_Kind, ...] | None = None) -> bool:
+        """Whether the pod fits when these are removed from other nodes. If so, they stay removed.
+
+        ``kinds``: of the victims; what the node does not notice, or others of these kinds did not help, is not tried.
+        """
+        if kinds is not None and (kinds in self._refused or all(self._labels.isdisjoint(one.reached) for one in kinds)):
+            return False
         for victim in victims:
             self.simulation.remove_elsewhere(victim)
         if not self.simulation.verdict():
             return True
         for victim in victims:
             self.simulation.add_elsewhere(victim)
+        if kinds is not None:
+            self._refused.add(kinds)
         return False
 
     def takes_back(self, victim: PodInfo) -> bool:

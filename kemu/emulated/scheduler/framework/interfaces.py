@@ -33,7 +33,7 @@ schedulable that the plugin rejected.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -340,6 +340,14 @@ class FilterPlugin(Plugin):
 
     def remove_pod(self, state: Any, node: NodeInfo, pod: PodInfo) -> None:
         """A simulation removed a pod from a node."""
+
+    def reach(self, state: Any, node: NodeInfo, pod: PodInfo) -> Collection[tuple[str, str]] | None:
+        """Labels of the other nodes whose verdicts may change when a pod is added to this one or removed from it.
+
+        None: it may be any node. Filters with a smaller scope than CLUSTER reach none. Pods of one template, with the
+        same labels, that reach the same nodes change the same.
+        """
+        return None if self.scope is Scope.CLUSTER else ()
 
     def passes_anyway(self, state: Any, node: NodeInfo) -> bool:
         """Whether a node passes, whichever of its pods are removed, with or without the pods nominated to it.

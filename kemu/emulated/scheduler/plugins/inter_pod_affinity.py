@@ -9,7 +9,7 @@ Verdicts: 1 required affinity, 2 required anti-affinity of the pod, 3 anti-affin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -133,6 +133,16 @@ class _State:
         twin.existing = self.existing.fork()
         return twin
 
+    def repelled_by(self, pod: PodInfo) -> Iterator[str]:
+        """The keys of the terms by which the pending pod and this one repel each other."""
+        pending = self.cycle.pod
+        for term in pod.template.anti_affinity_terms:
+            if term.matches(pending.namespace, pending.labels, self.namespace_labels):
+                yield term.key
+        for term, selector in zip(self.cycle.template.anti_affinity_terms, self.selectors, strict=True):
+            if selector.matches(pod.namespace, pod.labels):
+                yield term.key
+
     def change(self, node: NodeInfo, pod: PodInfo, amount: int) -> None:
         pending = self.cycle.pod
         for term in pod.template.anti_affinity_terms:
@@ -230,6 +240,12 @@ class InterPodAffinity(FilterPlugin, ScorePlugin, SignPlugin):
 
     def remove_pod(self, state: _State, node: NodeInfo, pod: PodInfo) -> None:
         state.change(node, pod, -1)
+
+    def reach(self, state: _State, node: NodeInfo, pod: PodInfo) -> Collection[tuple[str, str]] | None:
+        """Affinity reaches all nodes: the pod may be the only one that matches."""
+        if state.wanted and all(one.matches(pod.namespace, pod.labels) for one in state.wanted):
+            return None
+        return {(key, node.labels[key]) for key in state.repelled_by(pod) if key in node.labels}
 
     def passes_anyway(self, state: _State, node: NodeInfo) -> bool:
         """Removing pods never violates anti-affinity; it may violate affinity in a domain with few matching pods."""

@@ -62,14 +62,17 @@ class Recorder:
         if progress is not None:
             progress.kinds = self.kinds
         self._events = 0
+        self._feed = self.triggers.feed if self.triggers.are_possible else None
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         self._append(time_ns, actor, kind, data)
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
-        self._events += 1
-        if self._events > self._most_events > 0:
-            self.stop.set()
-        self.triggers.feed(time_ns, actor, kind, data)
+        if self._most_events:
+            self._events += 1
+            if self._events > self._most_events:
+                self.stop.set()
+        if self._feed is not None:
+            self._feed(time_ns, actor, kind, data)
         progress = self.progress
         if progress is not None:
             progress.now_ns = time_ns

@@ -56,6 +56,8 @@ class Triggers:
         """``history``: one that has seen an event before :meth:`feed` gets it; without it they fold their own."""
         self._meant = judging.meant(scenario, scenario.duration_ns)
         needed = scenario.until is not None or any(fault.when is not None for fault in scenario.chaos)
+        self.are_possible = needed or history is not None
+        """Else there is no need to :meth:`feed` them."""
         # Faults can undo changes, so they are kept where there are any.
         self._own = History(keep_changes=bool(scenario.chaos)) if history is None and needed else None
         self._history = history if history is not None else self._own
