@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Generator, Iterable, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import grpc
 from google.protobuf.message import Message
@@ -154,6 +154,16 @@ class MultiCallable:
         self.method = method
         self.serialize = request_serializer or identity
         self.deserialize = response_deserializer or identity
+
+
+class Options(TypedDict, total=False):
+    """What a stub's method takes beside its request."""
+
+    timeout: float | None
+    metadata: Metadata | None
+    credentials: object
+    wait_for_ready: bool | None
+    compression: object
 
 
 class Call(ClientEnd):
@@ -595,14 +605,16 @@ class UnaryUnaryCall(_UnaryResponse):
 class UnaryStreamCall(_StreamResponse):
     __slots__ = ()
 
-    def __init__(self, multi: MultiCallable, request: Message | bytes | None = None, **options: Any) -> None:
+    def __init__(
+        self, multi: MultiCallable, request: Message | bytes | None = None, **options: Unpack[Options]
+    ) -> None:
         super().__init__(multi, multi.serialize(request), **options)
 
 
 class StreamUnaryCall(_StreamRequest, _UnaryResponse):
     __slots__ = ()
 
-    def __init__(self, multi: MultiCallable, request: Any = None, **options: Any) -> None:
+    def __init__(self, multi: MultiCallable, request: Any = None, **options: Unpack[Options]) -> None:
         super().__init__(multi, b"", **options)
         self._start_writing(request)
 
@@ -610,6 +622,6 @@ class StreamUnaryCall(_StreamRequest, _UnaryResponse):
 class StreamStreamCall(_StreamRequest, _StreamResponse):
     __slots__ = ()
 
-    def __init__(self, multi: MultiCallable, request: Any = None, **options: Any) -> None:
+    def __init__(self, multi: MultiCallable, request: Any = None, **options: Unpack[Options]) -> None:
         super().__init__(multi, b"", **options)
         self._start_writing(request)
