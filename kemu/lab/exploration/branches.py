@@ -199,8 +199,7 @@ class Template(forks.Child):
     def ask(self, task: Task[Any, RecordT]) -> tuple[RecordT] | tuple[()] | str | None:
         """``(record,)``, or why there is none; ``()``: this one does not begin so; None: a process has died, or the
         set-up failed."""
-        answer: tuple[RecordT] | tuple[()] | str | None = self._ask(task)
-        return answer
+        return cast("tuple[RecordT] | tuple[()] | str | None", self._ask(task))
 
 
 # In the template, and in its children ---------------------------------------------------------------------------------

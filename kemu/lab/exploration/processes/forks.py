@@ -10,7 +10,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Collection, Iterator
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from kemu.lab.exploration.processes import pipes
 
@@ -81,7 +81,7 @@ class Child:
         os.close(answers_in)
         self._requests, self._answers = os.fdopen(requests, "wb"), os.fdopen(answers, "rb")
 
-    def _ask(self, request: object) -> Any:
+    def _ask(self, request: object) -> object:
         """The answer; None: it has died."""
         try:
             pipes.send(self._requests, request)

@@ -19,7 +19,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO, NoReturn, cast
 
 from kemu.errors import KemuError
 from kemu.lab.exploration.processes import forks, pipes
@@ -93,7 +93,7 @@ class _Template(forks.Child):
 
     def ask(self, request: object) -> Outcome | KemuError | None:
         """What became of a trial, or what it raised; None: a process has died, or the set-up failed."""
-        answer: Outcome | KemuError | None = self._ask(request)
+        answer = cast("Outcome | KemuError | None", self._ask(request))
         self.has_answered |= answer is not None
         return answer
 
