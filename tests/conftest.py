@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from kemu.emulated.objects.wire import shared_objects
 from kemu.runtime import garbage
@@ -26,6 +28,10 @@ ANY_SPEED = [HealthCheck.too_slow]
 settings.register_profile("kemu", deadline=None, derandomize=True, suppress_health_check=ANY_SPEED)
 settings.register_profile("search", deadline=None, print_blob=True, suppress_health_check=ANY_SPEED)
 settings.load_profile("kemu")
+# It would parse all modules of the project for their constants, in each worker, and draw other examples whenever one of
+# them changes.
+_CONSTANTS = Constants()
+providers._get_local_constants = lambda: _CONSTANTS
 
 shared_objects.OBJECTS.checks = True
 

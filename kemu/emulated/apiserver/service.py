@@ -76,7 +76,7 @@ class Replies:
 
     __slots__ = (
         "_bytes", "_clock", "_current", "_drained", "_full", "_reader", "_taken", "_unread", "by", "client",
-        "in_flight", "wake",
+        "in_flight", "pump",
     )  # fmt: skip
 
     def __init__(self, clock: Clock, client: Client, by: str) -> None:
@@ -88,8 +88,8 @@ class Replies:
         """Bytes of answers."""
         self._taken = 0
         """How many of these are being written."""
-        self.wake: Callable[[], None] = lambda: None
-        """There is something to :meth:`take`."""
+        self.pump: pumps.Pump | None = None
+        """Writes what :meth:`take` gives."""
         self.in_flight = 0
         """Calls that have no reply yet."""
         self._reader: asyncio.Future[None] | None = None
@@ -107,7 +107,14 @@ class Replies:
             self._wake_reader()
         if self._current is None:
             self._current = api_pb2.SessionResponse()
-            self.wake()
+            pump = self.pump
+            if pump is not None:
+                if pump.ready is None:
+                    pump.wake()
+                else:  # Pump.wake, inlined
+                    pump.due += 1
+                    if pump.due == 1:
+                        pump.ready.append((pump.flush, (), pump.context))
         reply = self._current.replies.add()
         reply.id = call_id
         if isinstance(answer, bytes):
@@ -191,7 +198,8 @@ class Replies:
     async def drained(self) -> None:
         """Wait until every call has its answer, and all answers are on their way."""
         self._drained = asyncio.get_running_loop().create_future()
-        self.wake()
+        if self.pump is not None:
+            self.pump.wake()
         await self._drained
 
     def _wake_reader(self) -> None:
@@ -408,7 +416,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         client = await self._enter(by, context)
         replies = Replies(self._env.clock, client, by)
         pump = pumps.Pump(self._env.spawn, context, replies.take, f"replies to {by}", replies.written)
-        replies.wake = pump.wake
+        replies.pump = pump
 
         try:
             # Not functools.partial, which takes four times the memory: there are many streams.

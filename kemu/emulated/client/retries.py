@@ -35,9 +35,12 @@ async def patiently(env: Env, request: Callable[[], Awaitable[T]]) -> T:
             await env.clock.pause(backoff.next_s())
 
 
-TRIES = 4
-FIRST_WAIT_S, FACTOR, JITTER = 0.01, 5, 0.1
-"""``retry.DefaultBackoff`` of client-go: 10, 50 and 250 ms, each stretched at random by up to a tenth."""
+BACKOFF_S = (0.01, 0.05, 0.25)
+"""Waits between the four tries of client-go's ``retry.DefaultBackoff``."""
+RETRIES, RETRY_S = 5, 0.01
+"""Tries of its ``retry.DefaultRetry``, and the wait between two of them."""
+JITTER = 0.1
+"""By what part of itself a wait of either is stretched at random, at most."""
 
 
 class Paced(Protocol):
@@ -66,8 +69,7 @@ async def status_patch(
 
     A connection that broke does not count as such, as the request may have been carried out; a refused one does.
     """
-    wait_s = FIRST_WAIT_S
-    for _ in range(TRIES - 1):
+    for wait_s in BACKOFF_S:
         try:
             await api.patch(resource, name, namespace, patch, "status", "strategic")
             return
@@ -75,7 +77,6 @@ async def status_patch(
             if not _may_pass(error):
                 raise
         await by.clock.pause(wait_s * (1 + JITTER * by.random.random()))
-        wait_s *= FACTOR
     await api.patch(resource, name, namespace, patch, "status", "strategic")
 
 

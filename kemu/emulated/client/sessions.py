@@ -258,10 +258,14 @@ class Session:
         if self._size > MAX_BYTES_PER_MESSAGE:
             self._room = 0
         pump = self._stream.pump
-        if pump is not None:
-            pump.wake()
-        else:
+        if pump is None:
             self._stream.wake()
+        elif pump.ready is None:
+            pump.wake()
+        else:  # Pump.wake, inlined
+            pump.due += 1
+            if pump.due == 1:
+                pump.ready.append((pump.flush, (), pump.context))
         return future
 
     def send_list(self, call: api_pb2.Call, message: type[KubernetesObject]) -> asyncio.Future[ListResult]:
@@ -314,10 +318,14 @@ class Session:
         if self._size > MAX_BYTES_PER_MESSAGE:
             self._room = 0
         pump = self._stream.pump
-        if pump is not None:
-            pump.wake()
-        else:
+        if pump is None:
             self._stream.wake()
+        elif pump.ready is None:
+            pump.wake()
+        else:  # Pump.wake, inlined
+            pump.due += 1
+            if pump.due == 1:
+                pump.ready.append((pump.flush, (), pump.context))
 
     def _let_in(self, call: api_pb2.Call, size: int, waited_ns: int) -> None:
         """It has its token."""

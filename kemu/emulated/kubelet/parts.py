@@ -73,12 +73,12 @@ class Parts:
         :class:`kemu.emulated.kubelet.admission.arrivals.Arrivals`."""
         self._env = env
         self._config = config
-        self._groups = settings.configuration.shutdown
+        self._settings = settings
         self._client = client
         self._recorder = recorder
         self._node = node
-        varied, wanted = variants.active(config), node.wanted()
-        tells_all = bool(wanted.spec.podCIDR)
+        varied, given = variants.active(config), node.as_given()
+        tells_all = bool(given.spec.podCIDR)
         images = stores.Images(env, config.get("images") or _NO_IMAGES, self._on_images)
         storage = config.get("storage")
         stated = config.get("references")
@@ -98,7 +98,7 @@ class Parts:
             config.get("podStatuses") or status_managers.EXACT,
             up_since_ns,
             recorder=recorder,
-            boxes=sandboxes.Sandboxes(wanted) if tells_all else None,
+            boxes=sandboxes.Sandboxes(given) if tells_all else None,
             events=life_events.LifeEvents(recorder) if tells_all and recorder.writes_routine else None,
             volumes=managers.VolumeManager(
                 env,
@@ -122,12 +122,12 @@ class Parts:
                 of_groups=bool(config.get("claimsOfGroups")),
             ),
             pressures=self._pressures_of,
-            programs=residents.Programs(_allocatable(wanted)) if config.get("programs") else None,
+            programs=residents.Programs(_allocatable(node.wanted())) if config.get("programs") else None,
         )
         declared = settings.configuration.feature_gates.declared
         if len(declared) < len(declared_features.KUBELET):
             self.pods.arrivals.features = declared
-        images.start(wanted.status.images, is_new=boot.is_new)
+        images.start(given.status.images, is_new=boot.is_new)
 
     # Methods, not functions within, which would keep a cell for each name that they use.
 
@@ -176,7 +176,8 @@ class Parts:
 
     @late
     def shutdowns(self) -> shutdowns.Shutdowns:
-        return shutdowns.Shutdowns(self._env, self._groups, self._node.wanted, self._recorder, self.pods, self._close)
+        groups = self._settings.configuration.shutdown
+        return shutdowns.Shutdowns(self._env, groups, self._node.wanted, self._recorder, self.pods, self._close)
 
     def see_node(self, node: core_v1_pb2.Node) -> None:
         """The Node by which pods are admitted from now on."""

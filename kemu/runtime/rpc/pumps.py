@@ -87,16 +87,16 @@ class Pump:
 
     __slots__ = (
         "_call",
-        "_context",
-        "_due",
         "_loop",
-        "_ready",
         "_stopped",
         "_take",
         "_task",
         "_waiter",
         "after",
+        "context",
+        "due",
         "is_writing",
+        "ready",
     )
 
     def __init__(
@@ -113,7 +113,7 @@ class Pump:
         self._call = call
         self._take = take
         self.after = after
-        self._due = 0
+        self.due = 0
         """It will look what there is: so many messages at most."""
         self._stopped = False
         self.is_writing = False
@@ -122,22 +122,23 @@ class Pump:
         self._task: asyncio.Task[Any] | None = None
         if isinstance(call, End) and call.can_post:  # type: ignore[attr-defined]
             self._loop = call.loop
-            self._ready = ready_of(call.loop)
-            self._context: contextvars.Context | None = context_of(call.loop)
+            self.ready = ready_of(call.loop)
+            self.context: contextvars.Context | None = context_of(call.loop)
             self.wake_for_all()
         else:
-            self._context = None
+            self.ready = self.context = None
             self._task = spawn(self._run(), name)
 
     def wake(self) -> None:
-        """There may be one message more to write. Cheap, never blocks."""
-        if self._context is not None:
-            self._due += 1
-            if self._due == 1:
-                if self._ready is not None:
-                    self._ready.append((self._flush, (), self._context))
+        """There may be one message more to write. Cheap, never blocks. Where each pod comes along it is inlined, for
+        pumps that have ``ready``, the steps of the loop in virtual time."""
+        if self.context is not None:
+            self.due += 1
+            if self.due == 1:
+                if self.ready is not None:
+                    self.ready.append((self.flush, (), self.context))
                 else:
-                    self._loop.call_soon(self._flush, context=self._context)
+                    self._loop.call_soon(self.flush, context=self.context)
         else:
             waiter = self._waiter
             if waiter is not None and not waiter.done():
@@ -146,7 +147,7 @@ class Pump:
     def wake_for_all(self) -> None:
         """There may be any number of messages more to write."""
         self.wake()
-        self._due = _MANY
+        self.due = _MANY
 
     def stop(self) -> None:
         """Write nothing more."""
@@ -154,7 +155,7 @@ class Pump:
         if self._task is not None:
             self._task.cancel()
 
-    def _flush(self, opened: object = None) -> None:
+    def flush(self, opened: object = None) -> None:
         call, take = self._call, self._take
         if self.is_writing:
             # The window was full, and has been opened.
@@ -162,7 +163,7 @@ class Pump:
             if self._stopped or self._is_full():
                 return
             self.is_writing = False
-            self._due = _MANY
+            self.due = _MANY
             if self.after is not None:
                 self.after()
         if self._stopped:
@@ -170,7 +171,7 @@ class Pump:
         while True:
             message = take()
             if message is None:
-                self._due = 0
+                self.due = 0
                 return
             try:
                 call.post(message)
@@ -182,13 +183,13 @@ class Pump:
                 return
             if self.after is not None:
                 self.after()
-            if self._due == 1:  # that was the message which was announced: no need to look whether there is another
-                self._due = 0
+            if self.due == 1:  # that was the message which was announced: no need to look whether there is another
+                self.due = 0
                 return
 
     def _is_full(self) -> bool:
-        assert self._context is not None
-        full: bool = self._call.call_when_open(self._flush, self._context)
+        assert self.context is not None
+        full: bool = self._call.call_when_open(self.flush, self.context)
         return full
 
     async def _run(self) -> None:

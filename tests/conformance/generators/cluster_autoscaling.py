@@ -7,7 +7,8 @@ from typing import Any
 
 Json = dict[str, Any]
 
-FAMILIES = ("scale-up", "scale-down", "scaling")
+FAMILIES = ("scale-up", "scale-down", "scaling", "stated")
+"""``stated``: the worlds of the autoscaler's own unit tests, one after the other, whatever the seed."""
 ZONES = ("a", "b")
 POOL = "kops.k8s.io/instancegroup"
 """Groups that differ only in this label are alike."""
@@ -15,6 +16,8 @@ SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
 def case(family: str, seed: int, number: int) -> Json:
+    if family == "stated":
+        return _stated(number)
     draw = random.Random(f"{family} {seed} {number}")
     return {"id": f"{family}-s{seed}-{number:05}", "family": family, **_MAKERS[family](draw)}
 
@@ -425,4 +428,247 @@ def _budgets(draw: random.Random) -> list[Json]:
             "status": {"disruptionsAllowed": draw.choice([0, 0, 1, 2])},
         }
         for app in draw.sample(["rs-1", "rs-2", "rs-3", "job", "ds-0"], draw.choice([0, 1, 1, 2]))
+    ]
+
+
+def _stated(number: int) -> Json:
+    """Which pods may be drained (``simulator/drain_test.go``), which nodes may go (``simulator/cluster_test.go``,
+    ``core/scaledown/eligibility``), how many nodes pods need (``estimator/binpacking_estimator_test.go``)."""
+    worlds = [*_drains(), *_removals(), *_estimates()]
+    name, settings, world = worlds[number % len(worlds)]
+    made = _case(random.Random(name), settings, world["groups"], world["nodes"], world["pods"], [0, 10, 10])
+    of_system = {"metadata": {"name": "rs-3", "namespace": "kube-system", "uid": "rs-3"}, "spec": {"replicas": 3}}
+    made["replicaSets"].append(of_system)
+    if name.startswith("estimate-"):
+        made["daemonSets"] = []
+    return {"id": f"stated-{name}", "family": "stated", **made, "budgets": world.get("budgets", [])}
+
+
+_DOWN: Json = {"delayAfterAdd": "0s", "unneededTime": "0s"}
+_LOCAL = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+_RS = ("ReplicaSet", "rs-3")
+
+
+def _of_group(name: str, amounts: Json, least: int = 0, most: int = 20) -> Json:
+    labels = {POOL: name, "topology.kubernetes.io/zone": "a"}
+    status = {"allocatable": amounts, "capacity": dict(amounts)}
+    ages = {"registerS": 5, "readyS": 0, "removeS": 0}
+    template = {"metadata": {"labels": labels}, "status": status}
+    return {"name": name, "min": least, "max": most, "price": 1.0, "template": template, **ages}
+
+
+def _on(group: Json, name: str, *, annotations: Json | None = None) -> Json:
+    template = group["template"]
+    labels = {**template["metadata"]["labels"], "kubernetes.io/hostname": name}
+    metadata: Json = {"name": name, "uid": name, "labels": labels}
+    if annotations:
+        metadata["annotations"] = annotations
+    status = {key: dict(value) for key, value in template["status"].items()}
+    return {"group": group["name"], "node": {"metadata": metadata, "status": status}, "ageS": 10000}
+
+
+def _placed(
+    node: str,
+    name: str,
+    owner: tuple[str, str] | None = _RS,
+    *,
+    cpu: str = "100m",
+    memory: str = "64Mi",
+    namespace: str = "default",
+    annotations: Json | None = None,
+    spec: Json | None = None,
+    status: Json | None = None,
+    **more: Any,
+) -> Json:
+    made = _pod(random.Random(name), name, namespace, owner)
+    made["spec"]["containers"][0]["resources"]["requests"] = {"cpu": cpu, "memory": memory}
+    made["spec"] |= {"nodeName": node, **(spec or {})}
+    made["status"] |= status or {}
+    if annotations:
+        made["metadata"]["annotations"] = annotations
+    return {"pod": made, "ageS": 4000, "from": 0, **more}
+
+
+def _world(*pods: Json, budgets: Any = ()) -> Json:
+    """Two nodes; one keeps what is on it, and has room for the pods of the other, of which it is asked."""
+    group = _of_group("a", {"cpu": "4", "memory": "8Gi", "pods": "110"})
+    stays = _placed("a-1", "stays", cpu="2500m", annotations={SAFE: "false"})
+    nodes = [_on(group, "a-0"), _on(group, "a-1")]
+    return {"groups": [group], "nodes": nodes, "pods": [stays, *pods], "budgets": list(budgets)}
+
+
+def _budget(app: str, allowed: int, namespace: str = "default") -> Json:
+    return {
+        "metadata": {"name": "budget", "namespace": namespace},
+        "spec": {"selector": {"matchLabels": {"app": app}}},
+        "status": {"disruptionsAllowed": allowed},
+    }
+
+
+def _drains() -> list[tuple[str, Json, Json]]:
+    empty = {"volumes": [{"name": name, "emptyDir": {}} for name in ("one", "two")]}
+    mirror = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.source": "file"}
+    system = {"namespace": "kube-system"}
+    pods: dict[str, Json] = {
+        "nobody-s": {"owner": None},
+        "replica-set": {},
+        "replica-set-gone": {"owner": ("ReplicaSet", "gone")},
+        "too-few-replicas": {"owner": ("ReplicaSet", "rs-1"), "settings": {"minReplicaCount": 2}},
+        "enough-replicas": {"owner": ("ReplicaSet", "rs-2"), "settings": {"minReplicaCount": 2}},
+        "mirror": {"owner": None, "annotations": mirror},
+        "daemon-set": {"owner": ("DaemonSet", "ds-0")},
+        "custom-daemon-set": {"owner": ("Custom", "c"), "annotations": {f"{_PREFIX}daemonset-pod": "true"}},
+        "custom-controller": {"owner": ("Custom", "c")},
+        "custom-controller-allowed": {
+            "owner": ("Custom", "c"),
+            "settings": {"skipNodesWithCustomControllerPods": False},
+        },
+        "job": {"owner": ("Job", "job")},
+        "job-gone": {"owner": ("Job", "gone")},
+        "stateful-set-gone": {"owner": ("StatefulSet", "set")},
+        "system": system,
+        "system-young": {**system, "ageS": 10, "settings": {"systemPodDisruptionTime": "60s"}},
+        "system-old": {**system, "settings": {"systemPodDisruptionTime": "60s"}},
+        "system-allowed": {**system, "settings": {"skipNodesWithSystemPods": False}},
+        "system-safe": {**system, "annotations": {SAFE: "true"}},
+        "system-budget": {**system, "budgets": [_budget("rs-3", 1, "kube-system")]},
+        "system-budget-spent": {**system, "budgets": [_budget("rs-3", 0, "kube-system")]},
+        "system-budget-of-others": {**system, "budgets": [_budget("rs-2", 1, "kube-system")]},
+        "system-budget-elsewhere": {**system, "budgets": [_budget("rs-3", 1)]},
+        "budget-of-system": {"budgets": [_budget("rs-3", 0, "kube-system")]},
+        "budget": {"budgets": [_budget("rs-3", 1)]},
+        "budget-spent": {"budgets": [_budget("rs-3", 0)]},
+        "budget-of-others": {"budgets": [_budget("rs-2", 0)]},
+        "local": {"spec": empty},
+        "local-allowed": {"spec": empty, "settings": {"skipNodesWithLocalStorage": False}},
+        "local-in-memory": {"spec": {"volumes": [{"name": "one", "emptyDir": {"medium": "Memory"}}]}},
+        "local-host-path": {"spec": {"volumes": [{"name": "one", "hostPath": {"path": "/"}}]}},
+        "not-local": {"spec": {"volumes": [{"name": "one", "gitRepo": {"repository": "one"}}]}},
+        "local-safe": {"spec": empty, "annotations": {SAFE: "true"}},
+        **{
+            f"local-{name}": {"spec": empty, "annotations": {_LOCAL: volumes}}
+            for name, volumes in (
+                ("all", "one,two"),
+                ("some", "one"),
+                ("others", "x,y"),
+                ("empty", ""),
+                ("more", "x,two,one"),
+            )
+        },
+        "ended-long-ago": {"deletedAgoS": 3600},
+        "ends-long": {"deletedAgoS": 100},
+        "ends": {"deletedAgoS": 20},
+        "ends-long-without-grace": {"owner": None, "deletedAgoS": 61, "spec": {"terminationGracePeriodSeconds": 0}},
+        "ends-with-much-grace": {"owner": None, "deletedAgoS": 100, "spec": {"terminationGracePeriodSeconds": 300}},
+        "failed": {"owner": None, "spec": {"restartPolicy": "OnFailure"}, "status": {"phase": "Failed"}},
+        "failed-restarts": {"owner": None, "status": {"phase": "Failed"}},
+        "evicted": {"owner": None, "status": {"phase": "Failed", "reason": "Evicted"}},
+        "succeeded": {"owner": None, "spec": {"restartPolicy": "OnFailure"}, "status": {"phase": "Succeeded"}},
+        "safe": {"owner": None, "annotations": {SAFE: "true"}},
+        "not-safe": {"annotations": {SAFE: "false"}},
+        "not-safe-daemon": {"owner": ("DaemonSet", "ds-0"), "annotations": {SAFE: "false"}},
+        "not-safe-job": {"owner": ("Job", "job"), "annotations": {SAFE: "false"}},
+        "on-completion": {"annotations": {SAFE: "on-completion"}},
+        "on-completion-nobody-s": {"owner": None, "annotations": {SAFE: "on-completion"}},
+        "on-completion-failed": {"annotations": {SAFE: "on-completion"}, "status": {"phase": "Failed"}},
+    }
+    found = []
+    for name, stated in pods.items():
+        pod = {"owner": _RS, **{key: value for key, value in stated.items() if key not in ("settings", "budgets")}}
+        settings = {"scaleDown": {**_DOWN, **stated.get("settings", {})}}
+        world = _world(_placed("a-0", "asked", pod.pop("owner"), **pod), budgets=stated.get("budgets", ()))
+        found.append((f"drain-{name}", settings, world))
+    return found
+
+
+_PREFIX = "cluster-autoscaler.kubernetes.io/"
+
+
+def _removals() -> list[tuple[str, Json, Json]]:
+    small = {"cpu": "1", "memory": "1000Mi", "pods": "10"}
+
+    def world(*pods: Json, count: int = 2, least: int = 0, **more: Any) -> Json:
+        group = _of_group("a", dict(small), least)
+        return {"groups": [group], "nodes": [_on(group, f"a-{one}", **more) for one in range(count)], "pods": [*pods]}
+
+    def down(**more: Any) -> Json:
+        return {"scaleDown": {**_DOWN, **more}}
+
+    full = _placed("a-1", "full", cpu="950m", annotations={SAFE: "false"})
+    half, less = _placed("a-0", "half", cpu="500m"), _placed("a-0", "less", cpu="490m")
+    of_daemon = _placed("a-0", "daemon", ("DaemonSet", "ds-0"), cpu="400m")
+    disabled = {f"{_PREFIX}scale-down-disabled": "true"}
+    return [
+        ("removal-nothing-on-it", down(), world(count=1)),
+        ("removal-nothing-on-them", down(), world(count=3)),
+        ("removal-least", down(), world(count=3, least=2)),
+        ("removal-no-room", down(), world(full, _placed("a-0", "moves", cpu="100m"))),
+        ("removal-room", down(), world(full, _placed("a-0", "moves", cpu="50m"))),
+        ("removal-no-room-beside-an-empty-one", down(), world(full, _placed("a-0", "moves", cpu="100m"), count=3)),
+        ("removal-half", down(), world(half, count=3)),
+        ("removal-less-than-half", down(), world(less, count=3)),
+        ("removal-at-a-threshold", down(utilizationThreshold=0.5), world(half, count=3)),
+        ("removal-memory", down(), world(_placed("a-0", "large", memory="501Mi"), count=3)),
+        ("removal-daemons-count", down(), world(of_daemon, _placed("a-0", "other", cpu="200m"), count=3)),
+        (
+            "removal-daemons-do-not-count",
+            down(ignoreDaemonSetsUtilization=True),
+            world(of_daemon, _placed("a-0", "other", cpu="200m"), count=3),
+        ),
+        ("removal-disabled", down(), world(count=2, annotations=disabled)),
+        ("removal-not-yet", down(unneededTime="60s"), world(count=2)),
+        (
+            "removal-two-for-one-room",
+            down(maxDrainParallelism=2, maxParallelism=2),
+            world(
+                _placed("a-0", "one", cpu="400m"),
+                _placed("a-1", "two", cpu="400m"),
+                _placed("a-2", "three", cpu="450m"),
+                count=3,
+            ),
+        ),
+    ]
+
+
+def _estimates() -> list[tuple[str, Json, Json]]:
+    def world(cpu: str, memory: str, *kinds: tuple[int, Json]) -> Json:
+        group = _of_group("a", {"cpu": cpu, "memory": memory, "pods": "10"})
+        other = _of_group("old", {"cpu": "100m", "memory": "100Mi", "pods": "10"})
+        old = {**_on(other, "old"), "group": ""}
+        old["node"]["metadata"]["labels"]["topology.kubernetes.io/zone"] = "b"
+        pods = []
+        for kind, (count, pod) in enumerate(kinds):
+            for index in range(count):
+                made = _placed("", f"wait-{kind}-{index}", ("ReplicaSet", f"rs-{kind + 3}"), **pod)
+                del made["pod"]["spec"]["nodeName"]
+                unschedulable = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+                made["pod"]["status"] = {"phase": "Pending", "conditions": [unschedulable]}
+                pods.append(made)
+        return {"groups": [group], "nodes": [old], "pods": pods}
+
+    def spread(skew: int, key: str, domains: int) -> Json:
+        app = {"matchLabels": {"app": "rs-3"}}
+        limit = {"maxSkew": skew, "topologyKey": key, "minDomains": domains, "whenUnsatisfiable": "DoNotSchedule"}
+        return {"spec": {"topologySpreadConstraints": [{**limit, "labelSelector": app}]}}
+
+    def of(cpu: str, memory: str, **more: Any) -> Json:
+        return {"cpu": cpu, "memory": memory, **more}
+
+    host, zone = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+    port = {"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 5555, "protocol": "TCP"}]}
+    asked = {"requests": {"cpu": "200m", "memory": "1000Mi"}}
+    held = {"spec": {"containers": [{**port, "resources": asked}]}}
+    off: Json = {"scaleDown": {"enabled": False}}
+    five = {**off, "maxNodesPerScaleUp": 5}
+    return [
+        ("estimate-resources", off, world("1", "2000Mi", (10, of("350m", "1000Mi")))),
+        ("estimate-pods-of-a-node", off, world("10", "20000Mi", (20, of("10m", "100Mi")))),
+        ("estimate-host-ports", off, world("1", "5000Mi", (8, {**of("200m", "1000Mi"), **held}))),
+        ("estimate-limit", five, world("1", "5000Mi", (20, of("500m", "1000Mi")))),
+        ("estimate-large-ones-first", five, world("1", "5000Mi", (6, of("50m", "1000Mi")), (6, of("500m", "1000Mi")))),
+        ("estimate-spread-over-nodes", off, world("1", "5000Mi", (8, {**of("200m", "200Mi"), **spread(2, host, 1)}))),
+        ("estimate-spread-over-zones", off, world("1", "5000Mi", (8, {**of("20m", "100Mi"), **spread(2, zone, 1)}))),
+        ("estimate-spread-in-turns", off, world("1", "5000Mi", (12, {**of("20m", "100Mi"), **spread(1, host, 3)}))),
+        ("estimate-two-kinds", off, world("1", "1000Mi", (5, of("300m", "50Mi")), (3, of("500m", "60Mi")))),
+        ("estimate-too-large", off, world("1", "1000Mi", (2, of("1100m", "50Mi")), (2, of("500m", "60Mi")))),
     ]

@@ -100,8 +100,14 @@ class Stream:
         current = self._current
         if current is None:
             current = self._current = []
-            if self.pump is not None:
-                self.pump.wake()
+            pump = self.pump
+            if pump is not None:
+                if pump.ready is None:
+                    pump.wake()
+                else:  # Pump.wake, inlined
+                    pump.due += 1
+                    if pump.due == 1:
+                        pump.ready.append((pump.flush, (), pump.context))
         current.append((watch_id, kind, revision, wire))
         if kind != _ERROR:
             self._bytes += len(wire)

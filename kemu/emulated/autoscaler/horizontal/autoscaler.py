@@ -13,7 +13,7 @@ from typing import Any, cast
 from kemu import errors
 from kemu.emulated.autoscaler.horizontal import metrics, rates, replicas, samples
 from kemu.emulated.autoscaler.settings import HORIZONTAL, Horizontal
-from kemu.emulated.client import informers, recorders, workqueues
+from kemu.emulated.client import informers, recorders, retries, workqueues
 from kemu.emulated.controllers import controllers, label_indexes
 from kemu.emulated.objects import custom_kinds, meta, resources, selectors
 from kemu.emulated.objects.amounts import quantities
@@ -25,8 +25,6 @@ from kemu.runtime.runlog.events import Autoscaled
 
 WORKERS = 5
 """``--concurrent-horizontal-pod-autoscaler-syncs``."""
-RETRIES = 5
-"""Writes of a scale that meet conflicts (``retry.DefaultRetry``)."""
 ABLE, ACTIVE, LIMITED, TO_ZERO = "AbleToScale", "ScalingActive", "ScalingLimited", "ScaledToZero"
 
 
@@ -217,7 +215,7 @@ class HorizontalPodAutoscaler(controllers.Controller):
     ) -> str | None:
         """Why it failed; None: it did not."""
         refusal: errors.ApiError | None = None
-        for _ in range(RETRIES):
+        for _ in range(retries.RETRIES):
             wanted = meta.copied(scale)
             wanted.spec.replicas = desired
             try:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from kemu import errors
-from kemu.emulated.client import informers, recorders
+from kemu.emulated.client import informers, recorders, retries
 from kemu.emulated.controllers.jobs import completion_indexes, conditions, contexts
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.templates import hashes
@@ -18,8 +18,6 @@ from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2, scheduling_v1alpha2_pb2
 
 _VERSION = "scheduling.k8s.io/v1alpha2"
 _LONGEST_NAME = 253
-_STEPS, _STEP_S, _JITTER = 5, 0.01, 0.1
-"""How a creation is tried again that met an object of its name (``retry.DefaultRetry``)."""
 
 T = TypeVar("T", scheduling_v1alpha2_pb2.Workload, scheduling_v1alpha2_pb2.PodGroup)
 
@@ -55,11 +53,12 @@ class Gangs:
         return "" if made is None else str(made.metadata.name)
 
     async def _retried(self, step: Callable[[], Awaitable[T | None]]) -> T | None:
-        for _ in range(_STEPS - 1):
+        for _ in range(retries.RETRIES - 1):
             try:
                 return await step()
             except errors.AlreadyExists:
-                await self._context.env.clock.sleep(_STEP_S * (1 + _JITTER * self._context.env.random.random()))
+                stretched = 1 + retries.JITTER * self._context.env.random.random()
+                await self._context.env.clock.sleep(retries.RETRY_S * stretched)
         return await step()
 
     async def _workload(

@@ -120,7 +120,7 @@ class NodeView:
         self.known: Collection[str] = self.allocatable if known is None else known
         """Resources; requests for extended ones that are not among them are overlooked (they are taken out of the pod
         once, by the first look at the node: ``removeMissingExtendedResources``)."""
-        self.taints: tuple[Any, ...] = tuple(taint for taint in node.spec.taints if taint.effect == "NoExecute")
+        self.taints: tuple[Any, ...] = tuple([taint for taint in node.spec.taints[:] if taint.effect == "NoExecute"])
         self.supplemental_groups_policy: bool = node.status.features.supplementalGroupsPolicy
 
 
@@ -204,9 +204,10 @@ def failures(node: NodeView, usage: NodeClaims, pod: core_v1_pb2.Pod, claim: Cla
         found.append(NODE_NAME)
     if claim.ports and any(usage.holds(port) for port in claim.ports):
         found.append(NODE_PORTS)
-    untolerated = any(not selectors.tolerates_any(spec.tolerations, taint) for taint in node.taints)
-    if untolerated and not critical.is_static(pod):
-        found.append(TAINT_TOLERATION)
+    if node.taints:
+        untolerated = any(not selectors.tolerates_any(spec.tolerations, taint) for taint in node.taints)
+        if untolerated and not critical.is_static(pod):
+            found.append(TAINT_TOLERATION)
     return tuple(found)
 
 

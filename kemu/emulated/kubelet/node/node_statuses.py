@@ -218,6 +218,10 @@ class OwnNode:
             self._parsed = core_v1_pb2.Node.FromString(self._given)
         return self._parsed
 
+    def as_given(self) -> core_v1_pb2.Node:
+        """The same, to be read now: it is not kept."""
+        return self._parsed or core_v1_pb2.Node.FromString(self._given)
+
     def wanted(self) -> core_v1_pb2.Node:
         """The Node that this kubelet was given, complete."""
         node = self.given()

@@ -185,11 +185,12 @@ class Container:
 def of(pod: core_v1_pb2.Pod) -> list[Container]:
     """The init containers in their order, then the others."""
     spec = pod.spec
-    found = [
-        Container(SIDECAR if one.restartPolicy == "Always" else INIT, index, one)
-        for index, one in enumerate(spec.initContainers)
-    ]
-    found += [Container(MAIN, index, one) for index, one in enumerate(spec.containers)]
+    found = []
+    if len(spec.initContainers):
+        for index, one in enumerate(spec.initContainers):
+            found.append(Container(SIDECAR if one.restartPolicy == "Always" else INIT, index, one))
+    for index, one in enumerate(spec.containers[:]):
+        found.append(Container(MAIN, index, one))
     return found
 
 

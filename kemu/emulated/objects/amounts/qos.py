@@ -31,12 +31,11 @@ def computed_qos_class(pod: core_v1_pb2.Pod) -> str:
         if len(spec.resources.limits):
             every_limit_set = _add(limits, spec.resources.limits) == len(_COUNTED)
     else:
-        for containers in (spec.containers, spec.initContainers):
-            for container in containers:
-                resources = container.resources
-                _add(requests, resources.requests)
-                if _add(limits, resources.limits) < len(_COUNTED):
-                    every_limit_set = False
+        for container in spec.containers[:] + spec.initContainers[:]:
+            resources = container.resources
+            _add(requests, resources.requests)
+            if _add(limits, resources.limits) < len(_COUNTED):
+                every_limit_set = False
     if not requests and not limits:
         return BEST_EFFORT
     # Equal dicts: the same resources, and for each the summed request equals the summed limit.

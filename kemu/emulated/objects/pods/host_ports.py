@@ -15,16 +15,21 @@ ANY_IP = "0.0.0.0"
 def of(spec: core_v1_pb2.PodSpec) -> tuple[HostPort, ...]:
     """The host ports of containers and sidecars."""
     found: list[HostPort] = []
-    for containers, sidecars_only in ((spec.containers, False), (spec.initContainers, True)):
-        for container in containers:
-            if sidecars_only and container.restartPolicy != "Always":
-                continue
-            found += [
-                (port.hostIP or ANY_IP, port.protocol or "TCP", port.hostPort)
-                for port in container.ports
-                if port.hostPort > 0
-            ]
+    # Slices, as in meta.get_condition; nearly all pods have neither.
+    for container in spec.containers[:]:
+        if len(container.ports):
+            found += _of_container(container)
+    if len(spec.initContainers):
+        for container in spec.initContainers:
+            if container.restartPolicy == "Always":
+                found += _of_container(container)
     return tuple(found)
+
+
+def _of_container(container: core_v1_pb2.Container) -> list[HostPort]:
+    return [
+        (port.hostIP or ANY_IP, port.protocol or "TCP", port.hostPort) for port in container.ports if port.hostPort > 0
+    ]
 
 
 def conflict(one: str, other: str) -> bool:

@@ -24,6 +24,7 @@ from kemu.emulated.objects import resources
 from kemu.errors import ApiError
 from kemu.lab.hunt.courses import Count, Course, Notice, Read, key_of
 from kemu.lab.hunt.running.watches import ALWAYS_FRESH, LEASES, Event, Hiding, Stream, View, initial_events
+from kemu.lab.up.virtual import drivers
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -34,7 +35,7 @@ _WRITES = ("create", "update", "patch", "delete", "deletecollection")
 _CONNECTS = ("exec", "attach", "portforward", "proxy")
 """Subresources by which nothing is written."""
 _CONNECTED_S = 1.0
-"""Real time for which the virtual one stands while a controller speaks with a container."""
+"""Real time for which the virtual one stands while a controller speaks with a container; longer while it is at work."""
 _VERSION = re.compile(rb'"resourceVersion"\s*:\s*"\d')
 _PROTOBUF = b"application/vnd.kubernetes.protobuf"
 
@@ -117,6 +118,8 @@ class Interceptor:
         self.hold: Callable[[str], None] = lambda what: None
         self.release: Callable[[str], None] = lambda what: None
         """Time stands for this, in words, and no longer."""
+        self.is_busy: Callable[[str], bool] = lambda controller: False
+        """Whether it is at work."""
 
     def close(self) -> None:
         self._app.close()
@@ -258,7 +261,10 @@ class Interceptor:
         serving = asyncio.ensure_future(self._app(scope, receive, send))
         self.hold(what)
         try:
-            await asyncio.wait((serving,), timeout=_CONNECTED_S)
+            for _ in range(drivers.BUSY_TIMES):
+                await asyncio.wait((serving,), timeout=_CONNECTED_S)
+                if serving.done() or not self.is_busy(controller):
+                    break
             self.release(what)
             await serving
         finally:

@@ -341,6 +341,7 @@ class Trial:
         self._interceptor = Interceptor(app, self._course, now_ns, sleep, told, self.strikes, self._begins_watch)
         self._interceptor.hold = lambda what: session.driver.hold(what) if session.driver is not None else None
         self._interceptor.release = lambda what: session.driver.release(what) if session.driver is not None else None
+        self._interceptor.is_busy = lambda name: self._processes[name].is_busy()
         self.strikes.interceptor = self._interceptor
         return self._interceptor
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu import errors
-from kemu.emulated.client import informers, recorders
+from kemu.emulated.client import informers, recorders, retries
 from kemu.emulated.controllers import controllers
 from kemu.emulated.controllers.workloads import availability, base, claims, histories, scaling, slow_start
 from kemu.emulated.controllers.workloads.stateful import stateful_claims, stateful_pods
@@ -27,8 +27,6 @@ from kemu.runtime.env import Env
 
 LARGEST_BATCH = 500
 """Most batch of pods that are looked at together where the set is managed in parallel (``MaxBatchSize``)."""
-CONFLICT_WAITS_S = (0.01, 0.05, 0.25)
-"""Before a write that met a conflict is tried again (``retry.DefaultBackoff``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +209,7 @@ class StatefulSetController(base.WorkloadController[apps_v1_pb2.StatefulSet]):
         written."""
         wanted = meta.copied(pod)
         tried = False
-        for wait_s in (*CONFLICT_WAITS_S, None):
+        for wait_s in (*retries.BACKOFF_S, None):
             failure: errors.ApiError | None = None
             try:
                 if await self._repair(owner, wanted):
