@@ -23,9 +23,15 @@ MOST_PARTS, MOST_OF_PARTS = 23, 1_500
 """The same of what a kubelet builds for its first pod."""
 
 
-def kept(nodes: int, *, pods: bool = False) -> tuple[int, int]:
-    """``pods``: the kubelets have built what they need for one."""
-    found = (0, 0)
+def counted() -> tuple[int, int]:
+    gc.collect()
+    objects = gc.get_objects()
+    return len(objects), sum(map(sys.getsizeof, objects))
+
+
+def kept(nodes: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Of idle nodes, and after the kubelets have built what they need for a pod."""
+    found = ((0, 0), (0, 0))
 
     async def drive(runtime: SimRuntime) -> None:
         nonlocal found
@@ -35,12 +41,10 @@ def kept(nodes: int, *, pods: bool = False) -> tuple[int, int]:
         await runtime.run_until(SECOND_NS)
         shared_objects.OBJECTS.clear()
         gc.unfreeze()
-        gc.collect()
-        if pods:
-            for one in [one for one in gc.get_objects() if isinstance(one, Kubelet)]:
-                one.demand()
-        objects = gc.get_objects()
-        found = len(objects), sum(map(sys.getsizeof, objects))
+        idle = counted()
+        for one in [one for one in gc.get_objects() if isinstance(one, Kubelet)]:
+            one.demand()
+        found = idle, counted()
         await runtime.shutdown()
 
     runtime = SimRuntime(1, Digester().append)
@@ -51,7 +55,7 @@ def kept(nodes: int, *, pods: bool = False) -> tuple[int, int]:
 def test_an_idle_node_keeps_no_more_than_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_objects.OBJECTS, "checks", False)
     kept(5)  # what is made once
-    few, many = kept(20), kept(60)
+    (few, _), (many, _) = kept(20), kept(60)
     objects, size = ((after - before) / 40 for before, after in zip(few, many, strict=True))
     assert MOST_OBJECTS * 0.9 < objects < MOST_OBJECTS
     assert MOST_BYTES * 0.9 < size < MOST_BYTES
@@ -59,8 +63,8 @@ def test_an_idle_node_keeps_no_more_than_it_did(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_kubelet_builds_no_more_for_its_first_pod_than_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_objects.OBJECTS, "checks", False)
-    kept(5, pods=True)  # what is made once
-    idle, busy = kept(40), kept(40, pods=True)
+    kept(5)  # what is made once
+    idle, busy = kept(40)
     objects, size = ((after - before) / 40 for before, after in zip(idle, busy, strict=True))
     assert MOST_PARTS * 0.9 < objects < MOST_PARTS
     assert MOST_OF_PARTS * 0.9 < size < MOST_OF_PARTS
