@@ -55,7 +55,7 @@ WHY: Mapping[str, str] = {
     "transition-period": (
         "On a few of the thousand nodes a minute is too short: they lose the taint once. While all other nodes keep it,"
         " these few get the best-effort pods that wait for any node, 800 to 1,900 in a run, and hundreds of them are"
-        " killed for want of memory."
+        " killed because memory runs out."
     ),
     "nominated-node-first": (
         "Among a thousand nodes another one sometimes has room as well when the victims are gone. Who looks at all"
