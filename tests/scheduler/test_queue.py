@@ -253,6 +253,40 @@ def test_a_gate_hears_only_of_its_own_events() -> None:
     assert world.taken() == ["p"]
 
 
+def test_a_gated_pod_that_stays_gated_has_not_moved() -> None:
+    """A member of a gang of a thousand is asked about a thousand times."""
+    doors = [True]
+    profile = {"plugins": {"preEnqueue": {"enabled": [{"name": "Closed"}]}}}
+    world = World(profile=profile, registry={"Closed": lambda args, handle: Closed({"doors": doors}, handle)})
+    world.add("p")
+    for _ in range(3):
+        world.clock.advance_to(world.clock.now_ns() / SECOND_NS + 1)
+        world.a_pod_ends()
+    assert world.left == []
+    doors.clear()
+    world.a_pod_ends()
+    assert world.left == [("p", "gated", 0, "PodAdd")]
+
+
+def test_a_pod_in_flight_is_activated_once() -> None:
+    """Each member of a gang that gets a node activates all others; after the flight it counts again."""
+    world = World()
+    world.add("p")
+    world.add("q")
+    world.queue.take()
+    world.queue.take()
+    for _ in range(3):
+        world.queue.activate("uid-p")
+    assert len(world.queue._events) == 1
+    world.queue.done("uid-p")
+    world.add("p")
+    world.queue.take()
+    world.queue.activate("uid-p")
+    assert len(world.queue._events) == 2
+    world.queue.done("uid-q")
+    assert len(world.queue._events) == 1
+
+
 def test_a_flush_while_a_pod_is_being_tried_wakes_it_too() -> None:
     """kube-scheduler remembers the flush as an event for everybody."""
     world = World()

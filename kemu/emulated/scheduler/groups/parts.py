@@ -85,7 +85,7 @@ class GroupQueue(SchedulingQueue):
             return
         self._restamp(pod)
         pod.rejectors, pod.pending = rejectors, pending
-        self._land(pod.info.uid)
+        self._end_flight(pod.info.uid)
         self.pods[pod.info.uid] = pod
         pod.unschedulable_count += 1
         pod.error_count = 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from kemu.emulated.scheduler.cache import pod_groups
 from kemu.emulated.scheduler.cache.pods import PodInfo
-from kemu.emulated.scheduler.framework.events import Event, Hint
+from kemu.emulated.scheduler.framework.events import Event, Hint, KeyedHint
 from kemu.emulated.scheduler.framework.interfaces import Cycle, PermitPlugin, PreEnqueuePlugin
 from kemu.emulated.scheduler.framework.statuses import ERROR, WAIT, Status, unresolvable
 from kemu.messages.k8s import core_v1_pb2, scheduling_v1alpha2_pb2
@@ -58,7 +58,7 @@ class GangScheduling(PreEnqueuePlugin, PermitPlugin):
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         return [
-            (Event.POD_ADD, _is_of_its_group),
+            (Event.POD_ADD, KeyedHint(_helps, _group_of_new, _group_of)),
             (Event.ASSIGNED_POD_ADD, _is_of_its_group),
             (Event.POD_GROUP_ADD, _is_its_group),
         ]
@@ -71,3 +71,17 @@ def _is_of_its_group(pod: PodInfo, _old: Any, new: core_v1_pb2.Pod) -> bool:
 
 def _is_its_group(pod: PodInfo, _old: Any, new: scheduling_v1alpha2_pb2.PodGroup) -> bool:
     return pod_groups.key_of(pod.pod) == (new.metadata.namespace, new.metadata.name)
+
+
+def _helps(_pod: PodInfo, _old: Any, _new: core_v1_pb2.Pod) -> bool:
+    """Any pod of the same group."""
+    return True
+
+
+def _group_of_new(_old: Any, new: core_v1_pb2.Pod) -> str:
+    return "".join(_group_of(new))
+
+
+def _group_of(pod: core_v1_pb2.Pod) -> Iterable[str]:
+    key = pod_groups.key_of(pod)
+    return () if key is None else (f"group {key[0]}/{key[1]}",)

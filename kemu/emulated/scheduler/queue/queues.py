@@ -156,6 +156,8 @@ class SchedulingQueue:
         self._in_flight: dict[str, int] = {}
         """UID → how many events there had been when the pod was taken; in this order."""
         self._events: list[tuple[Event, Any, Any]] = []
+        self._activated: set[str] = set()
+        """Pods in flight that have been activated meanwhile; once more makes no difference."""
         self._forgotten = 0
         """How many events happened before ``_events``: no pod in flight saw them."""
         self._entries = 0
@@ -216,8 +218,7 @@ class SchedulingQueue:
 
     def done(self, uid: str) -> None:
         """The attempt succeeded, or the pod was deleted: remove it from the queue."""
-        if uid in self._in_flight:
-            self._land(uid)
+        self._end_flight(uid)
         self.pods.pop(uid, None)
 
     def failed(self, pod: QueuedPod, rejectors: tuple[str, ...], pending: tuple[str, ...] = ()) -> None:
@@ -247,15 +248,22 @@ class SchedulingQueue:
 
     def _land(self, uid: str) -> list[tuple[Event, Any, Any]]:
         """End the flight of a pod; returns the events that happened during it."""
-        first = self._in_flight.pop(uid, None)
+        first = self._in_flight.get(uid)
         if first is None:
             return []
         met = self._events[first - self._forgotten :]
-        end = self._forgotten + len(self._events)
-        oldest = next(iter(self._in_flight.values()), end)
-        del self._events[: oldest - self._forgotten]
-        self._forgotten = oldest
+        self._end_flight(uid)
         return met
+
+    def _end_flight(self, uid: str) -> None:
+        """The same, where nobody asks for the events."""
+        if self._in_flight.pop(uid, None) is None:
+            return
+        self._activated.discard(uid)
+        oldest = next(iter(self._in_flight.values()), self._forgotten + len(self._events))
+        if oldest > self._forgotten:
+            del self._events[: oldest - self._forgotten]
+            self._forgotten = oldest
 
     def _restamp(self, pod: QueuedPod) -> None:
         pod.timestamp_ns = self._clock.now_ns()
@@ -351,7 +359,9 @@ class SchedulingQueue:
         if pod is None:
             return
         if pod.place == IN_FLIGHT:
-            self._events.append((Event.ACTIVATE, None, uid))
+            if uid not in self._activated:  # each member of a gang that gets a node activates all others
+                self._activated.add(uid)
+                self._events.append((Event.ACTIVATE, None, uid))
         elif pod.place != ACTIVE:
             self._activate(pod, Event.ACTIVATE.value)
 
@@ -429,6 +439,8 @@ class SchedulingQueue:
         for plugin in pod.profile.pre_enqueue:
             status = plugin.pre_enqueue(pod.info)
             if status is not None:
+                if pod.gate == plugin.name and pod.info.uid in self._held:
+                    return True  # it has not moved
                 self._leave(pod)
                 pod.gate = plugin.name
                 if plugin.name not in pod.rejectors:
