@@ -263,3 +263,22 @@ def test_keys_and_values_are_those_of_kemus_store() -> None:
     transactions._record([event, custom])
     assert told[0]["changes"] == [[0, "/registry/nodes/a", b"\x0a\x00", 5, 1]]
     assert told[1]["changes"][0][1:3] == ["/registry/example.com/things/x", b"{}"]
+
+
+def test_a_field_that_an_api_server_fills_in_when_it_reads_is_there() -> None:
+    """As etcd had it of a PodGroup, and as the API server answered."""
+    told: list[Any] = []
+    transactions = Transactions("", lambda at_ns, event: told.append(event))
+    head, tail = b"\x0a\x06\x0a\x04gang", b"\x1a\x00"
+    policy = b"\x12\x04\x12\x02\x08\x02"
+    stored = head + b"\x12\x08" + policy + b"\x32\x00" + tail
+    served = head + b"\x12\x0d" + policy + b"\x2a\x03Pod" + b"\x32\x00" + tail
+    events = []
+    for revision, value in ((7, stored), (8, served), (9, head + tail), (10, head)):
+        event = rpc_pb2.WatchResponse().events.add()
+        event.kv.key, event.kv.mod_revision = b"/registry/podgroups/default/gang", revision
+        event.kv.value = envelopes.wrap("scheduling.k8s.io/v1alpha2", "PodGroup", value)
+        events.append(event)
+    transactions._record(events)
+    only = b"\x12\x05\x2a\x03Pod"
+    assert [one["changes"][0][2] for one in told] == [served, served, head + only + tail, head + only]

@@ -1,7 +1,7 @@
 """What a real etcd does, as ``store.txn``: the watch on all of its keys.
 
-A real kube-apiserver keeps some kinds under other names than kemu, and each object in the envelope of Kubernetes'
-protobuf; here both are as kemu's own store has them.
+A real kube-apiserver keeps some kinds under other names than kemu, each object in the envelope of Kubernetes' protobuf,
+and one without a field that it fills in whenever it reads the object; here all are as kemu's own store has them.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ _PLACES = (
     ("/registry/ingress/", "/registry/ingresses/"),
 )
 _PODS = "/registry/pods/"
+_FILLED_IN = {"/registry/podgroups/": ((2, 5), b"Pod")}
+"""By place: a field that is not stored, and its default. Without the feature WorkloadAwarePreemption,
+``spec.disruptionMode`` is dropped from new PodGroups."""
 
 
 class KnownPods:
@@ -103,7 +106,7 @@ class Transactions:
             rows = []
             for event in changes:
                 key = _key(event.kv.key.decode("utf-8", "backslashreplace"))
-                value = None if event.type else _value(event.kv.value)
+                value = None if event.type else _value(key, event.kv.value)
                 if key.startswith(_PODS):
                     pod = None if value is None else core_v1_pb2.Pod.FromString(value)
                     self.pods.changed(key.removeprefix(_PODS), revision, pod, now_ns)
@@ -119,6 +122,12 @@ def _key(key: str) -> str:
     return key
 
 
-def _value(value: bytes) -> bytes:
+def _value(key: str, value: bytes) -> bytes:
     """The message in the envelope; what is in none (objects of custom resources, as JSON) stays."""
-    return envelopes.unwrap(value).raw if value.startswith(envelopes.MAGIC) else value
+    if not value.startswith(envelopes.MAGIC):
+        return value
+    raw = envelopes.unwrap(value).raw
+    for place, (path, default) in _FILLED_IN.items():
+        if key.startswith(place):
+            return envelopes.with_text(raw, path, default)
+    return raw

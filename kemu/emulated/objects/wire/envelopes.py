@@ -7,7 +7,7 @@ bytes pass through unchanged; lists are split into the bytes of their items.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 MEDIA_TYPE = "application/vnd.kubernetes.protobuf"
@@ -111,6 +111,25 @@ def as_stored(raw: bytes) -> tuple[bytes, int]:
     return raw, 0
 
 
+def with_text(raw: bytes, path: Sequence[int], text: bytes) -> bytes:
+    """A message of Go's with this text in the field at ``path`` (numbers), unless there is one. Raises ValueError."""
+    number, *inner = path
+    at = place = 0
+    while place < len(raw):
+        at = place
+        tag, value = _varint(raw, place)
+        place = _after(raw, value, tag & 7)
+        if tag >> 3 == number:
+            if not inner:
+                return raw
+            _, value = _varint(raw, value)
+            return raw[:at] + _field(number, with_text(raw[value:place], inner, text)) + raw[place:]
+        if tag >> 3 > number:
+            break
+        at = place
+    return raw[:at] + _field(number, with_text(b"", inner, text) if inner else text) + raw[at:]
+
+
 def fields(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Numbers and values of the fields of a message that hold bytes, text or messages. Raises ValueError."""
     place, end = 0, len(data)
@@ -123,12 +142,20 @@ def fields(data: bytes) -> Iterator[tuple[int, bytes]]:
                 raise ValueError("a field is longer than its message")
             yield tag >> 3, data[place : place + length]
             place += length
-        elif kind == _VARINT:
-            _, place = _varint(data, place)
-        elif kind in (_FIXED64, _FIXED32):
-            place += 8 if kind == _FIXED64 else 4
         else:
-            raise ValueError(f"a field has wire type {kind}")
+            place = _after(data, place, kind)
+
+
+def _after(data: bytes, place: int, kind: int) -> int:
+    """Where a value of this wire type ends. Raises ValueError."""
+    if kind == _BYTES:
+        length, place = _varint(data, place)
+        return place + length
+    if kind == _VARINT:
+        return _varint(data, place)[1]
+    if kind not in (_FIXED64, _FIXED32):
+        raise ValueError(f"a field has wire type {kind}")
+    return place + (8 if kind == _FIXED64 else 4)
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:
