@@ -152,6 +152,54 @@ def test_budgets_are_respected_where_possible() -> None:
     assert preempt(cluster, new).node == "n0"
 
 
+def test_a_budget_that_only_counts_its_pods_anew_makes_no_dry_run_go_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = objects.cluster_of(
+        [objects.node("n0"), objects.node("n1")],
+        [objects.pod(f"db-{n}", "10", priority=1, on=f"n{n}", labels={"app": "db"}) for n in (0, 1)],
+    )
+    runs = 0
+    spare = preemption.Preemptor.spare
+
+    def counted(*arguments: Any) -> Any:
+        nonlocal runs
+        runs += 1
+        return spare(*arguments)
+
+    monkeypatch.setattr(preemption.Preemptor, "spare", counted)
+    decider = objects.decider(cluster)
+    plugin = decider.profile.plugins["DefaultPreemption"]
+    assert isinstance(plugin, DefaultPreemption)
+
+    def dry_runs(change: Any) -> int:
+        nonlocal runs
+        runs, budget = 0, objects.budget("db", {"app": "db"}, 0)
+        change(budget)
+        cluster.set_budget("default/db", budget)
+        decision = decider.decide(cluster.pending(objects.pod("new", "10", priority=10)))
+        assert decision.filtering is not None
+        plugin.post_filter(decision.filtering)
+        return runs
+
+    def allow(budget: Any) -> None:
+        budget.status.disruptionsAllowed = 1
+
+    def count(budget: Any) -> None:
+        budget.status.currentHealthy = 7
+
+    def disrupt(budget: Any) -> None:
+        budget.status.disruptedPods["db-1"].seconds = 1
+
+    def select(budget: Any) -> None:
+        budget.spec.selector.matchLabels["app"] = "web"
+
+    same = lambda budget: None  # noqa: E731
+    assert dry_runs(same) == dry_runs(same) == 2  # of the first pod of a template nothing is kept
+    assert [dry_runs(change) for change in (same, count, same)] == [0, 0, 0]
+    for change in (allow, disrupt, select):
+        assert dry_runs(change) == 2
+        assert [dry_runs(change) for _ in range(2)] == [2, 0]
+
+
 def test_a_budget_only_helps_to_be_spared_first() -> None:
     cluster = on_one_node(
         objects.pod("protected", "5", priority=1, on="n1", labels={"app": "db"}),

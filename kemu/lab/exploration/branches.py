@@ -16,6 +16,7 @@ Neighbours: :mod:`executions` runs one by itself; :mod:`kemu.lab.scenario.playin
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import time
 import traceback
@@ -288,6 +289,7 @@ class _Standing:
 
     def _answer(self, make: Callable[[], Any]) -> NoReturn:
         answer: Any
+        gc.disable()  # the process ends with its answer, and what is left of the cluster with it
         try:
             answer = (make(),)
         except MemoryError:

@@ -290,10 +290,7 @@ class Preemptor:
 
     def _kept_of(self, filtering: Filtering) -> _Results:
         """The results known for the pod's template, of nodes that alone decide."""
-        if self._budgets_version != self.cluster.budgets_version:
-            self._budgets_version = self.cluster.budgets_version
-            self._budgets = [_Budget(budget) for budget in self.cluster.budgets.values()]
-            self._kept.clear()
+        self._look_at_budgets()
         if not self._keeps:
             return _Results()
         number = filtering.cycle.template.number
@@ -307,6 +304,16 @@ class Preemptor:
             return _Results()
         kept.prune(self.cluster.nodes)
         return kept
+
+    def _look_at_budgets(self) -> None:
+        """Forget the results of dry runs when a budget allows more or less; most updates only count its pods."""
+        if self._budgets_version == self.cluster.budgets_version:
+            return
+        self._budgets_version = self.cluster.budgets_version
+        known = [budget.content for budget in self._budgets]
+        self._budgets = [_Budget(budget) for budget in self.cluster.budgets.values()]
+        if [budget.content for budget in self._budgets] != known:
+            self._kept.clear()
 
     def dry_run(self, filtering: Filtering, node: NodeInfo, local: bool = False) -> Candidate | Status:
         """The victims on the node without which the pending pod fits, or why no removal helps.
@@ -371,10 +378,7 @@ class Preemptor:
 
     def violating_units(self, units: Sequence[Sequence[PodInfo]]) -> list[bool]:
         """Of pods that go together: whether that would violate a budget, where all units before one go, too."""
-        if self._budgets_version != self.cluster.budgets_version:
-            self._budgets_version = self.cluster.budgets_version
-            self._budgets = [_Budget(budget) for budget in self.cluster.budgets.values()]
-            self._kept.clear()
+        self._look_at_budgets()
         for budget in self._budgets:
             budget.left = budget.allowed
         # Nothing further is charged for a unit once a budget is violated.
@@ -501,13 +505,17 @@ class _ResourceDryRun:
 class _Budget:
     """One PodDisruptionBudget, compiled."""
 
-    __slots__ = ("allowed", "disrupted", "left", "namespace", "selector")
+    __slots__ = ("allowed", "content", "disrupted", "left", "namespace", "selector")
 
     def __init__(self, budget: policy_v1_pb2.PodDisruptionBudget) -> None:
         self.namespace = budget.metadata.namespace
         self.selector = selectors.compile_labels_field(budget.spec, "selector")
-        self.disrupted = budget.status.disruptedPods
+        self.disrupted = frozenset(budget.status.disruptedPods)
         self.allowed: int = budget.status.disruptionsAllowed
+        selected = budget.spec.selector.SerializeToString(deterministic=True)
+        has_selector = budget.spec.HasField("selector")
+        self.content = (self.namespace, has_selector, selected, self.disrupted, self.allowed)
+        """All that a dry run asks of it."""
         self.left: int = self.allowed
         """What remains while the pods of one node are charged."""
 

@@ -41,10 +41,8 @@ def waits(history: History) -> list[Wait]:
     priority = np.array([pod.priority for pod in pods], dtype=np.int64)
     bound = np.array([pod.bound_ns is not None for pod in pods], dtype=np.bool_)
     overtaken = _times_overtaken(created, until, priority, bound)
-    return [
-        Wait(pod, (int(until[i]) - int(created[i])) / 1e9, bool(bound[i]), int(overtaken[i]))
-        for i, pod in enumerate(pods)
-    ]
+    columns = zip(pods, (until - created).tolist(), bound.tolist(), overtaken.tolist(), strict=True)
+    return [Wait(pod, wait_ns / 1e9, is_bound, times) for pod, wait_ns, is_bound, times in columns]
 
 
 def measured(history: History) -> list[Wait]:

@@ -122,7 +122,7 @@ class Judged:
     def data(self, runtime: str, digest: str) -> dict[str, Any]:
         """What verdict.json says of the run itself: verdict, expectations, checks, counters, waiting times, costs."""
         history = self.history
-        waits = waiting.measured(history)
+        waits = history.derived(waiting.measured)
         never_bound = unbound.data(unbound.of(history))
         empty = headlines.empty(history, [workload.name for workload in self.scenario.workloads])
         rest = [

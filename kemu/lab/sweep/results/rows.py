@@ -60,7 +60,7 @@ class Attempts:
 
 def of_run(verdict: Mapping[str, Any], history: History, attempts: Attempts | None = None) -> CellRows:
     """``verdict``: as in verdict.json. Without ``attempts`` that table stays empty."""
-    waits = waiting.measured(history)
+    waits = history.derived(waiting.measured)
     run = {
         **{name: verdict[name] for name in ("verdict", "digest", "ended", "virtual_s")},
         **_bounds(history, waits),
