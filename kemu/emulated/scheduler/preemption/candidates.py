@@ -6,8 +6,8 @@ would be violated), and the order in which candidates are preferred. Nothing is 
 :mod:`kemu.emulated.scheduler.preemption.evictions`.
 
 Most preemptors come from few templates too, so the result of a dry run is kept, by template and node, until the node
-changes (its generation), as long as no filter that looks beyond the node could make a difference. Where only resources
-matter, which is the usual case, a dry run is a few sums over the node's pods.
+changes (its generation) or a budget allows more or less, as long as no filter that looks beyond the node could make a
+difference. Where only resources matter, which is the usual case, a dry run is a few sums over the node's pods.
 
 The algorithms that Kubernetes rejected have modules of their own: :mod:`kemu.emulated.scheduler.experiments.cross_node`
 is asked when no node is a candidate, :mod:`kemu.emulated.scheduler.experiments.lower_priority_affinity` when a node
