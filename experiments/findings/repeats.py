@@ -26,7 +26,8 @@ WHY: Mapping[str, str] = {
         "The pods for which the kubelet preempts run as late as on the small cluster, after 19 s. Those for which the"
         " scheduler does take 10.4 s, not 6.7 s, so that it is less far ahead. An idle scheduler tries pods before"
         " their back-off is over; this one is busy for four fifths of the time. So in the run with seed 1 its"
-        " preemptors spend 6.4 s in back-off, not 0.4 s, and are bound 1.6 s after their last victim has gone, not 0.1 s."
+        " preemptors spend 6.4 s in back-off, not 0.4 s, and are bound 1.6 s after their last victim has gone, not"
+        " 0.1 s."
     ),
     "second-filtering-pass": (
         "In proportion each label has 166 servers, and its clients may run beside any of them. A third of the"
