@@ -65,6 +65,13 @@ WHY: Mapping[str, str] = {
         " nodes alike may take that one, and the victims went in vain: one in five, and with the nominated node first"
         " one in fourteen."
     ),
+    "budget-density": (
+        "In proportion 40 important pods come in a second, and as many end, so that pods more often find free CPUs than"
+        " victims: where the others are more important and three quarters guarded, there are 6,240 preemptions, not"
+        " 13,150. So respect for budgets costs a quarter more preemptions there, not twice as many, and it violates no"
+        " more budgets, but a tenth fewer at most, which leaves one claim undecided. Why the important pods wait longer"
+        " for it, 4.1 s against 2.0 s in that case, is not examined."
+    ),
     "two-pass-filtering": (
         "One scheduler is at its limit there: 500 pods come in a second, and it tries some 370. So there are nearly"
         " always free CPUs, and a preemptor has 2.5 victims in all, not 16; with one pass they go in vain all the more."
@@ -86,7 +93,6 @@ NOT_YET: Mapping[str, float] = {
     "grace-periods": 1,
     "backoff-inversion": 0.7,
     "requeue-all": 1.5,
-    "budget-density": 0.5,
     "lower-priority-affinity": 1,
     "number-of-schedulers": 0.6,
     "gangs-of-schedulers": 2,
