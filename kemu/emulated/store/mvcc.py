@@ -43,6 +43,7 @@ class Entry:
         self.mod_revision = mod_revision
         self.version = version
         """1 when created, one more with each change; 0 when deleted."""
+        self._past: shared_objects.Past | None = None
         self.digest = -1
         """Digest of key, value and revision, for :meth:`KeySpace.digest`, which computes it when it is first needed."""
 
@@ -50,8 +51,8 @@ class Entry:
         """:attr:`value`, after :meth:`pack`."""
         if name != "value":
             raise AttributeError(name)
-        past: shared_objects.Past = self._past
-        return past.value(self._place)
+        assert self._past is not None
+        return self._past.value(self._place)
 
     def pack(self, past: shared_objects.Past, place: int) -> None:
         """Its value is there."""
@@ -63,7 +64,8 @@ class Entry:
 
     def size(self) -> int:
         """Approximate bytes of memory."""
-        return ENTRY_BYTES + len(self.key) + len(self.value or b"")
+        past = self._past
+        return ENTRY_BYTES + len(self.key) + (len(self.value or b"") if past is None else past.length(self._place))
 
 
 Change = tuple[Entry, Entry | None]
@@ -283,7 +285,7 @@ class KeySpace:
                 break
             count += 1
         live = self._live.get(key)
-        if count and (live is None or live.mod_revision > revision) and past[count - 1].value is not None:
+        if count and (live is None or live.mod_revision > revision) and past[count - 1].version:
             count -= 1
         if count < len(past):
             del past[:count]

@@ -61,6 +61,10 @@ class Past:
     def value(self, place: int) -> bytes:
         return _unpacked(self)[self._ends[place] : self._ends[place + 1]]
 
+    def length(self, place: int) -> int:
+        """Of that value, in bytes."""
+        return self._ends[place + 1] - self._ends[place]
+
     def unpacked(self) -> bytes:
         return zstandard.ZstdDecompressor().decompress(self._packed)
 
