@@ -41,7 +41,9 @@ Most effects should not depend on the number of nodes. So the same experiments a
 (`scripts/findings large`): with as many more pods ([scale](scenarios.md#the-run)), larger gangs, quotas and node groups
 in proportion, the times of a [real control plane](scenarios.md#timing) instead of those that the small one states, and
 the variants that the claims speak of. Many nodes have as many pods in a shorter time: some of these runs are shorter,
-and the section says how. On the large cluster a claim
+and the section says how. With a real control plane's times one scheduler takes 2.6 ms for a pod on a thousand nodes.
+Where more than 380 pods come in a second, pods wait for the scheduler and room stays free meanwhile, as never on a
+small cluster. On the large cluster a claim
 
 * **stands** if it is judged as on the small cluster;
 * **weakens** if it is so, but by less: its effect, as a logarithm, is not half as far from the limit that the claim
