@@ -70,6 +70,10 @@ _FULL_SOON = (
     "the cluster is full after 12 s, victims end within 5 s, and no important pod ends while others come",
 )
 LARGE_TIMES: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "creation-rate": (
+        {"duration": "190s", "workloads[1].arrivals.count": 1},
+        "500 preemptors come within 30 s, from the same second on, and have 100 s more",
+    ),
     "cross-node-preemption": _FULL_SOON,
     "victim-search": _FULL_SOON,
 }
