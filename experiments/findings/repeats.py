@@ -87,21 +87,20 @@ WHY: Mapping[str, str] = {
 }
 """Why claims are judged otherwise on so many nodes: a sentence or two for each experiment of which any is."""
 NOT_YET: Mapping[str, float] = {
-    "queue-and-nomination": 1,
+    "queue-and-nomination": 1.7,
     "clear-nominations": 1,
-    "creation-rate": 1.5,
-    "grace-periods": 1,
-    "backoff-inversion": 0.7,
+    "creation-rate": 1.1,
+    "grace-periods": 1.9,
+    "backoff-inversion": 1.5,
     "requeue-all": 1.5,
-    "lower-priority-affinity": 1,
-    "number-of-schedulers": 0.6,
-    "gangs-of-schedulers": 2,
-    "backfilling": 0.6,
+    "lower-priority-affinity": 1.3,
+    "gangs-of-schedulers": 0.7,
+    "backfilling": 0.7,
     "soft-thresholds": 1,
     "autoscaler-cut-off": 3,
-    "greedy-tenant": 0.7,
+    "greedy-tenant": 0.9,
 }
-"""By experiment that is not repeated yet, about how many hours of a core it takes, in shorter runs where they do."""
+"""By experiment that is not repeated yet, about how many hours of a core it takes."""
 
 
 def fate(small: Mapping[str, Any], large: Mapping[str, Any]) -> str:
