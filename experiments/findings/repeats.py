@@ -66,10 +66,10 @@ WHY: Mapping[str, str] = {
         " one in fourteen."
     ),
     "gangs-of-schedulers": (
-        "Gangs have a thousand members there. Four schedulers have 4,638 bindings in vain, a quarter, and two 1,199, one"
-        " in fourteen: smaller shares than among gangs of eight. But members that were rejected come back late or not at"
-        " all: with four schedulers 927 of 16,000 have not ended when the run does, with one all have. Meanwhile the"
-        " cluster is emptier, 39 % of its CPUs instead of 59 %. Why they come back so late is not examined."
+        "Gangs have a thousand members there. Four schedulers have 4,638 bindings in vain, a quarter, and two 1,199,"
+        " one in fourteen: smaller shares than among gangs of eight. But members that were rejected come back late or"
+        " not at all: with four schedulers 927 of 16,000 have not ended when the run does, with one all have. Meanwhile"
+        " the cluster is emptier, 39 % of its CPUs instead of 59 %. Why they come back so late is not examined."
     ),
     "budget-density": (
         "In proportion 40 important pods come in a second, and as many end, so that pods more often find free CPUs than"
