@@ -566,7 +566,7 @@ def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict
     worst = min((result.verdict["verdict"] for result in results), key=order.index)
     overall = min((worst, verdicts.overall((), comparisons) if comparisons else worst), key=order.index)
     digest = hashlib.sha256("\n".join(result.verdict["digest"] for result in results).encode()).hexdigest()
-    pooled = [wait for result in results for wait in waiting.measured(result.history)]
+    pooled = [wait for result in results for wait in result.history.derived(waiting.measured)]
     errors = sum((result.history.errors for result in results), Counter[str]())
     first = results[0].verdict
     return {
