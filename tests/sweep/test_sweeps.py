@@ -1,5 +1,6 @@
 """Sweeps: the same results however the cells were run, and every cell once, whatever happens to cells and sweep."""
 
+import json
 import os
 import signal
 import subprocess
@@ -291,3 +292,41 @@ spec:
         assert figures["pods_created"] == pytest.approx(load * 2 * count * 30, rel=0.4)
         assert figures["utilisation.cpu"] == pytest.approx(load, rel=0.4)
     assert found["claims"][0]["id"] == "fuller"
+
+
+@pytest.mark.parametrize("measure", ["", "    measure: {until: 10s}\n"])
+def test_means_over_times_of_different_lengths_are_told(
+    measure: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run is over with its last pod."""
+    from kemu.doors.cli import main
+
+    file = tmp_path / "uneven.yaml"
+    file.write_text(f"""\
+apiVersion: kemu.dev/v1
+kind: Experiment
+metadata: {{name: uneven}}
+spec:
+  scenario:
+    duration: 60s
+{measure}    nodes: [{{namePrefix: n-, count: 1, allocatable: {{cpu: "4", memory: 1Gi, pods: "9"}}}}]
+    workloads:
+      - &w
+        name: w
+        arrivals: {{count: 3}}
+        pods: {{spec: {{containers: [{{name: main, resources: {{requests: {{cpu: "1"}}}}}}]}}}}
+        life: {{runSeconds: 15}}
+      - {{<<: *w, name: large, arrivals: {{count: 1}}}}
+  vary: {{"workloads[1].life.runSeconds": [15, 45]}}
+  seeds: 2
+  metrics: [utilisation.cpu, pods_bound]
+""")
+    assert main.main(["sweep", str(file), "--out", str(tmp_path / "out"), "--no-plots"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert ("utilisation.cpu: a mean over the time of each run" in told) == (not measure), told
+    assert main.main(["sweep", str(file), "--out", str(tmp_path / "out"), "--json"]) == 0
+    uneven = json.loads(capsys.readouterr().out)["uneven"]
+    assert (uneven is None) == bool(measure)
+    if uneven is not None:
+        assert uneven["metrics"] == ["utilisation.cpu"]
+        assert 15 < uneven["shortest_s"] < 20 < 45 < uneven["longest_s"] < 50

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kemu.lab.checks.history.windows import Window
 from kemu.lab.scenario.playing import runner
 from kemu.lab.sweep.cells import DONE, FAILED, SATURATED, CellRecord, Metric
 from kemu.lab.sweep.engine.sweeps import Sweep
@@ -13,6 +14,10 @@ from kemu.lab.sweep.statistics import judging, samples
 
 CONFIDENCE = 0.95
 """Confidence of the intervals of means."""
+OVER_TIME = ("utilisation.cpu", "utilisation.memory")
+"""Metrics that are means over the time that is measured."""
+UNEVEN = 1.5
+"""So many times as long a time as in another run is told: a mean over it says other things."""
 _VERDICTS = {judging.HOLDS: "holds", judging.FAILS: "fails", judging.UNDECIDED: "unknown"}
 
 
@@ -26,6 +31,7 @@ def of(sweep: Sweep, results: Path) -> dict[str, Any]:
         "experiment": experiment.name,
         "verdict": verdict,
         **experiment.scenario.measure.data(experiment.scenario.duration_ns),
+        "uneven": _uneven(experiment.metrics, records, experiment.scenario.measure),
         "sweep": str(sweep.folder),
         "results": str(results),
         "cells": {"total": experiment.size, **_counts(records)},
@@ -40,6 +46,22 @@ def of(sweep: Sweep, results: Path) -> dict[str, Any]:
             if record.status == FAILED
         ],
     }
+
+
+def _uneven(metrics: Sequence[Metric], records: Sequence[CellRecord], measured: Window) -> dict[str, Any] | None:
+    """Where means over time are of times that are far from equally long: such metrics, and the times.
+
+    A run ends when nothing happens any more, which may be long before that of another seed or variant.
+    """
+    over_time = [metric.text for metric in metrics if metric.name in OVER_TIME]
+    spans_s = [
+        measured.share(0, round(record.rows.run["virtual_s"] * 1e9)) / 1e9
+        for record in records
+        if record.status == DONE and record.rows is not None
+    ]
+    if not over_time or not spans_s or max(spans_s) < UNEVEN * min(spans_s):
+        return None
+    return {"metrics": over_time, "shortest_s": min(spans_s), "longest_s": max(spans_s)}
 
 
 def _counts(records: Sequence[CellRecord]) -> dict[str, int]:

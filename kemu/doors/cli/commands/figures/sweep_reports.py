@@ -54,7 +54,7 @@ def show(sweep: Sweep, found: Mapping[str, Any], commands: Sequence[tuple[str, s
     if window := windows.text(found):
         layouts.show(console, [Text(window, "bold")])
     layouts.show(console, _table(experiment.metrics, found["variants"], width))
-    layouts.show(console, _legend(found["variants"], width))
+    layouts.show(console, _legend(found, width))
     console.print()
     if found["failed"]:
         layouts.show(console, _failures(found["failed"], width))
@@ -85,7 +85,8 @@ def _interval(mean: Mapping[str, Any] | None) -> Text:
     return Text.assemble(figure, f" [{judging.number(mean['low'])} …{high}]")
 
 
-def _legend(variants: Sequence[Mapping[str, Any]], width: int) -> Iterator[Text]:
+def _legend(found: Mapping[str, Any], width: int) -> Iterator[Text]:
+    variants, uneven = found["variants"], found["uneven"]
     lines = [f"means over the seeds, with their {summaries.CONFIDENCE:.0%} intervals"]
     means = [mean for each in variants for mean in each["metrics"].values() if mean is not None]
     if any(mean["at_least"] for mean in means):
@@ -98,6 +99,12 @@ def _legend(variants: Sequence[Mapping[str, Any]], width: int) -> Iterator[Text]
         )
     if any(each[SATURATED] for each in variants):
         lines.append("saturated: cells that were ended at a limit, or in which until never came true")
+    if uneven is not None:
+        spans = f"{judging.number(uneven['shortest_s'])} to {judging.number(uneven['longest_s'])} s"
+        lines.append(
+            f"{' and '.join(uneven['metrics'])}: a mean over the time of each run, and that is {spans};"
+            " measure: {until: …} in the scenario compares the same time of all"
+        )
     for line in lines:
         yield from layouts.flowing(Text(line, "dim"), width, 2)
 
