@@ -265,7 +265,7 @@ class Sleeper:
 def nothing_left(pids: list[int]) -> Iterator[None]:
     """Fill the list within; at the end none of these processes may be there."""
     yield
-    left = [pid for pid in pids if alive(pid)]
+    left = [told(pid) for pid in pids if alive(pid)]
     assert pids, "no process was watched"
     assert not left, f"processes left behind: {left}"
 
@@ -277,6 +277,16 @@ def alive(pid: int) -> bool:
             return stat.read().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def told(pid: int) -> str:
+    """The process, what it is doing and what it is."""
+    folder = Path(f"/proc/{pid}")
+    with contextlib.suppress(OSError):
+        command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        stat = (folder / "stat").read_text().rpartition(")")[2].split()
+        return f"{pid} ({command.strip()}; state {stat[0]}, parent {stat[1]})"
+    return f"{pid}, which has ended since"
 
 
 async def until(condition: Any, *, timeout_s: float = 60.0) -> None:
