@@ -47,6 +47,28 @@ def test_a_resize_that_fits_is_carried_out(cluster: Cluster) -> None:
     cluster.play(main)
 
 
+def test_a_pod_that_is_being_stopped_keeps_what_it_has(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", cpu="3", shutdown=20))
+        await cluster.at(5)
+        await cluster.client.delete("pods", "a", "default")
+        await cluster.at(6)
+        await resize(cluster, "a", requests={"cpu": "1"})
+        await cluster.at(10)
+        found = await cluster.pod("a")
+        assert found.metadata.generation == found.status.observedGeneration == 3
+        status = found.status.containerStatuses[0]
+        assert status.resources.requests["cpu"].string == status.allocatedResources["cpu"].string == "3"
+        assert conditions(found) == {}
+        assert await reasons(cluster) == []
+        # It counts for admission until it has ended.
+        await cluster.create(pod("b", cpu="2"))
+        await cluster.at(15)
+        assert await cluster.phase("b") == "Failed"
+
+    cluster.play(main)
+
+
 def test_a_resize_waits_until_a_neighbour_leaves(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
         await cluster.create(pod("a", cpu="1"), pod("b", cpu="2"))

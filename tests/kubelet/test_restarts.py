@@ -60,6 +60,26 @@ def test_a_termination_goes_on(cluster: Cluster) -> None:
     assert cluster.told("terminated") == [(20.0, "terminated", "b"), (45.0, "terminated", "a")]
 
 
+async def _jump(cluster: Cluster, by_s: float) -> None:
+    await cluster.runtime.inject("jump", "clockJump", {"actor": [KUBELET], "by": by_s})
+
+
+def test_a_termination_goes_on_by_a_clock_that_is_behind(cluster: Cluster) -> None:
+    """That of the API server, which wrote when the pod was deleted, is a minute and a half ahead."""
+
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", grace_s=60, shutdown=40))
+        await cluster.at(5)
+        await cluster.client.delete("pods", "a", "default")
+        await _jump(cluster, -90)
+        await _down(cluster, 10, 20)
+        await cluster.at(62)
+        assert await cluster.phase("a") == "gone"
+
+    cluster.play(main)
+    assert cluster.told("terminated") == [(60.0, "terminated", "a")]
+
+
 def test_what_was_deleted_or_created_meanwhile(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
         await cluster.create(pod("a"), pod("done", run=1, restart="Never"))

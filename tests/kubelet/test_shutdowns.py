@@ -362,6 +362,24 @@ def test_a_kubelet_that_crashes_after_the_boot_does_not_boot_again(cluster: Clus
     assert found.status.nodeInfo.bootID == machines.boot_id(1, "n1", 1)
 
 
+@pytest.mark.parametrize("by_s", [-60, 60])
+def test_a_boot_ends_containers_whatever_the_clock_shows(by_s: float, cluster: Cluster) -> None:
+    """By their status they start only later, where the clock goes back while the machine is off."""
+    plant = Plant(cluster)
+
+    async def main(cluster: Cluster) -> Any:
+        await cluster.create(pod("a", ""))
+        await cluster.at(10)
+        await plant.machines.switch_off("n1", "crash")
+        await cluster.runtime.inject("jump", "clockJump", {"actor": ["kubelet/n1"], "by": float(by_s)})
+        await cluster.at(12)
+        await plant.machines.switch_on("n1")
+        await cluster.at(30)
+        return await cluster.get("a")
+
+    assert container(plant.play(main)).restartCount == 1
+
+
 def test_a_pod_that_is_deleted_while_its_machine_is_off_is_gone_at_once(cluster: Cluster) -> None:
     plant = Plant(cluster)
 

@@ -50,6 +50,17 @@ def test_an_update_counts_as_the_pod_seen_anew(change: Callable[[core_v1_pb2.Pod
     assert told.pods[new.metadata.uid].pod is new
 
 
+def test_a_pod_whose_status_tells_no_resources_any_more_is_counted_anew() -> None:
+    new = objects.pod("p", "1", on="node-0")
+    old = copy.deepcopy(new)
+    _allocated(old)
+    told, seeing = _cluster(old), _cluster(old)
+    assert _counted(told) != _counted(_cluster(new))
+    told.see_update(updates.of(old, new), False)
+    seeing.see_pod(new, spec_changed=False)
+    assert _counted(told) == _counted(seeing) == _counted(_cluster(new))
+
+
 @pytest.mark.parametrize("change", [None, _started, _relabelled, _resized, _terminating])
 @pytest.mark.parametrize("node", ["node-0", "node-1"])
 def test_an_assumed_pod_that_the_watch_shows_on_a_node_counts_as_seen_anew(

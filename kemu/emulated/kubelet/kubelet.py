@@ -50,7 +50,7 @@ class Kubelet(variants.Varied):
         self._heartbeats = bool(config.get("heartbeats", True))
         self.settings = kubelet_configurations.read(config.get("kubelet") or {}, config.get("timing") or {})
         self.client = clients.of_actor(env, config)
-        boot = self._boot = boots.read(config)
+        boot = self._boot = boots.read(config, env.disk)
         level = config.get("events", recorders.NOTABLE)
         self.node = node_statuses.OwnNode(
             env, self.client, self.settings, config["node"], config.get("standing"), boot, level

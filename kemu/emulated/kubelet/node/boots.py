@@ -2,8 +2,10 @@
 
 A restarted kubelet finds its containers as it left them, unless the machine was off in between: then they have ended,
 and start again by their restart policy. A new machine that only has the name of an older one does not know how they
-ended. A container that started before the boot, by its status, belongs to an earlier boot; times in objects are whole
-seconds, so a machine is off for at least one second.
+ended. When a kubelet starts for the first time since the boot, none of the containers that it finds in statuses runs:
+it notes the boot on its disk, as the clock of the machine may have jumped since they were written. Later a container
+that started before the boot, by its status, belongs to an earlier one; times in objects are whole seconds, so a machine
+is off for at least one second.
 
 Mirrors what the container runtime and ``convertToAPIContainerStatuses`` of ``pkg/kubelet`` say of such containers.
 """
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.emulated.kubelet.pods import containers
-from kemu.runtime.env import SECOND_NS
+from kemu.runtime.env import SECOND_NS, Disk
 
 REBOOTED_REASON, REBOOTED_CODE = "Unknown", 255
 """What containerd says of a container whose process it does not find any more."""
@@ -33,10 +35,13 @@ class Boot:
     """Since when it runs, in whole seconds; 0: since before the start of the run."""
     is_new: bool = False
     """The machine replaces an older one of its name and knows nothing of that."""
+    is_first: bool = False
+    """No kubelet has run since this boot, which is not that of the start of the run."""
 
     def has_ended(self, started_ns: int) -> bool:
-        """Whether a container that started then has gone with an earlier boot."""
-        return started_ns < self.at_ns
+        """Whether a container that was there when the kubelet started, and that started then by its status, has gone
+        with an earlier boot."""
+        return self.is_first or started_ns < self.at_ns
 
     def exit(self, started_unix_ns: int, now_unix_ns: int) -> containers.Exit:
         """How it ended."""
@@ -48,7 +53,14 @@ BEFORE = Boot()
 """It runs since before the start of the run."""
 
 
-def read(config: Mapping[str, Any]) -> Boot:
-    """From the config of a kubelet actor: ``boot``, with ``id``, ``at_s`` and ``isNew``."""
+_FILE = "boot"
+
+
+def read(config: Mapping[str, Any], disk: Disk) -> Boot:
+    """From the config of a kubelet actor: ``boot``, with ``id``, ``at_s`` and ``isNew``. Notes it on the disk."""
     boot = config.get("boot") or {}
-    return Boot(boot.get("id", ""), int(boot.get("at_s", 0)) * SECOND_NS, bool(boot.get("isNew", False)))
+    known, at_s = str(boot.get("id", "")), int(boot.get("at_s", 0))
+    is_first = at_s > 0 and (_FILE not in disk.list() or disk.read(_FILE).decode() != known)
+    if is_first:
+        disk.write(_FILE, known.encode())
+    return Boot(known, at_s * SECOND_NS, bool(boot.get("isNew", False)), is_first)

@@ -94,10 +94,13 @@ class Allocations:
         self._is_busy = False
 
     def see(self, worker: Worker, old: core_v1_pb2.Pod) -> None:
-        """The resources in the spec of the pod have changed; ``old``: the pod before that."""
+        """The resources in the spec of the pod have changed; ``old``: the pod before that. One whose containers are
+        being stopped keeps what it has, and its status goes on to say so."""
         wanted = resources.of(worker.pod)
         if worker.resize is None:
             worker.resize = Resize(old)
+        if worker.state != ACTIVE:
+            return
         if resources.differ(wanted, worker.resize.allocated):
             self._push(worker)
             self.retry()

@@ -146,9 +146,10 @@ class PodWorkers:
             has_changed = pod.metadata.generation > worker.pod.metadata.generation
             old, worker.pod = worker.pod, pod
             self._react(worker)
-            if has_changed and worker.state == ACTIVE and resources.differ(resources.of(pod), resources.of(old)):
+            if has_changed and worker.state in (ACTIVE, STOPPING):
                 # Other changes try no resize again (``recordResizeOperations``).
-                self.allocations.see(worker, old)
+                if resources.differ(resources.of(pod), resources.of(old)):
+                    self.allocations.see(worker, old)
             if self._probers is not None:
                 self._probers.sync(worker)
             if worker.state == ACTIVE and len(pod.spec.readinessGates):
@@ -244,7 +245,8 @@ class PodWorkers:
             grace_s = metadata.deletionGracePeriodSeconds
             asked_ns = self._ns(metadata.deletionTimestamp) - grace_s * SECOND_NS
             begun_ns = max((one.started_ns for one in worker.containers), default=worker.start_ns)
-            self._stop(worker, grace_s, max(asked_ns, begun_ns))
+            # By a clock that is ahead of this one, or that this one was ahead of before, it would be later than now.
+            self._stop(worker, grace_s, min(max(asked_ns, begun_ns), now_ns))
         else:
             self._react(worker)
 

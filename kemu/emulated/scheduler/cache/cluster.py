@@ -637,4 +637,4 @@ def _counts_differently(known: PodInfo, pod: core_v1_pb2.Pod) -> bool:
         return True
     if not meta.have_same_entries(known.labels, pod.metadata.labels):
         return True
-    return requests.is_resized(pod)
+    return requests.is_resized(pod) or requests.is_resized(known.pod)

@@ -55,6 +55,7 @@ class PodUpdate:
         self.counts_differently = (
             self.relabelled
             or self.is_resized
+            or self.was_resized
             or before.HasField("deletionTimestamp") != metadata.HasField("deletionTimestamp")
         )
         """It cannot be counted on its node as the version before was, even if its spec has not changed."""
