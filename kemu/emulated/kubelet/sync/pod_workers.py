@@ -146,15 +146,15 @@ class PodWorkers:
             has_changed = pod.metadata.generation > worker.pod.metadata.generation
             old, worker.pod = worker.pod, pod
             self._react(worker)
-            if has_changed and worker.state in (ACTIVE, STOPPING):
+            is_up = worker.state in (ACTIVE, STOPPING)
+            if has_changed and is_up and resources.differ(resources.of(pod), resources.of(old)):
                 # Other changes try no resize again (``recordResizeOperations``).
-                if resources.differ(resources.of(pod), resources.of(old)):
-                    self.allocations.see(worker, old)
+                self.allocations.see(worker, old)
             if self._probers is not None:
                 self._probers.sync(worker)
             if worker.state == ACTIVE and len(pod.spec.readinessGates):
                 self.reports.report(worker)
-            if has_changed and worker.state in (ACTIVE, STOPPING):
+            if has_changed and is_up:
                 self.reports.generation_changed(worker)
             if revision > known:
                 self.reports.compare(worker, pod)
