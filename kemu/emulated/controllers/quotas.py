@@ -196,8 +196,9 @@ class _Around(Surroundings):
         return self._of("resourceclaims", namespace).values()
 
     def _of(self, plural: str, namespace: str) -> Mapping[str, Any]:
-        objects = self._counted.get(plural)
-        return {} if objects is None else objects.by_namespace.get(namespace, {})
+        counted = self._counted.get(plural)
+        crowd = None if counted is None else counted.by_namespace.get(namespace)
+        return {} if crowd is None else crowd.objects
 
 
 class _Objects:
@@ -208,12 +209,16 @@ class _Objects:
     def __init__(self, controller: ResourceQuotaController, plural: str, evaluator: Evaluator[Any]) -> None:
         self._controller = controller
         self._evaluator = evaluator
-        self.by_namespace: dict[str, dict[str, Any]] = {}
+        self.by_namespace: dict[str, usages.Crowd] = {}
         handler = informers.Callbacks(self._put, self._updated, self._deleted)
         self.informer = informers.Informer(controller.client, plural, handler=handler)
 
     def _put(self, obj: KubernetesObject) -> None:
-        self.by_namespace.setdefault(obj.metadata.namespace, {})[obj.metadata.name] = obj
+        namespace = obj.metadata.namespace
+        crowd = self.by_namespace.get(namespace)
+        if crowd is None:
+            crowd = self.by_namespace[namespace] = usages.Crowd(self._evaluator)
+        crowd.put(obj.metadata.name, obj)
 
     def _updated(self, old: core_v1_pb2.Pod, new: KubernetesObject) -> None:
         self._put(new)
@@ -222,9 +227,9 @@ class _Objects:
 
     def _deleted(self, obj: KubernetesObject) -> None:
         namespace = obj.metadata.namespace
-        objects = self.by_namespace[namespace]
-        del objects[obj.metadata.name]
-        if not objects:
+        crowd = self.by_namespace[namespace]
+        crowd.remove(obj.metadata.name)
+        if not crowd.objects:
             del self.by_namespace[namespace]
         self._controller.replenish(self._evaluator, namespace)
 
@@ -238,8 +243,9 @@ class _Namespace:
         self._counted = counted
         self._namespace = namespace
 
-    def __call__(self, plural: str) -> Iterable[Any]:
-        return self._counted[plural].by_namespace.get(self._namespace, {}).values()
+    def __call__(self, plural: str) -> Iterable[tuple[Any, int]]:
+        crowd = self._counted[plural].by_namespace.get(self._namespace)
+        return () if crowd is None else crowd.counted()
 
 
 def recount(

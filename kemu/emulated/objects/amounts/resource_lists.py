@@ -43,6 +43,11 @@ def add(one: Amounts, other: Amounts) -> dict[str, Quantity]:
     return total
 
 
+def times(amounts: Amounts, count: int) -> dict[str, Quantity]:
+    """So many added up."""
+    return {name: Quantity(quantity.nano * count, quantity.format) for name, quantity in amounts.items()}
+
+
 def growth(new: Amounts, old: Amounts) -> dict[str, Quantity]:
     """By how much each resource grew; zero for those that did not (``SubtractWithNonNegativeResult``)."""
     grown: dict[str, Quantity] = {}

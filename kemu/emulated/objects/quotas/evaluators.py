@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from kemu.emulated.objects.amounts import resource_lists
@@ -84,6 +84,11 @@ class Evaluator(Generic[K]):
     def usage(self, obj: K, now_unix_ns: int) -> Mapping[str, Quantity]:
         """What the object counts for. Raises ValueError for an amount that is no quantity."""
         return self._counts
+
+    def likeness(self, obj: K) -> Hashable:
+        """Objects with the same one count for the same, and are in the same scopes, whatever the quota and the time.
+        None: that is not known of this object. Raises ValueError as :meth:`usage`."""
+        return None
 
     def frees(self, old: K, new: K, now_unix_ns: int) -> bool:
         """Whether quotas should be counted anew after this change (``DefaultUpdateFilter``)."""

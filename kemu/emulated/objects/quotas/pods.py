@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from kemu.emulated.objects import meta
 from kemu.emulated.objects.amounts import pod_totals, requests, resource_lists
@@ -58,6 +58,12 @@ class PodEvaluator(evaluators.Evaluator[core_v1_pb2.Pod]):
 
     def usage(self, obj: core_v1_pb2.Pod, now_unix_ns: int) -> Mapping[str, Quantity]:
         return usage_of(obj, now_unix_ns)
+
+    def likeness(self, obj: core_v1_pb2.Pod) -> Hashable:
+        if obj.metadata.HasField("deletionTimestamp"):
+            return None  # until when it is charged depends on the time
+        amounts = tuple([(name, each.nano, each.format) for name, each in usage_of(obj, 0).items()])
+        return (amounts, *scopes.of_pod(obj))
 
     def frees(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod, now_unix_ns: int) -> bool:
         if _resources_of_containers(old, new):

@@ -69,6 +69,12 @@ def matches_pod(selector: Selector, pod: core_v1_pb2.Pod) -> bool:
     return False
 
 
+def of_pod(pod: core_v1_pb2.Pod) -> tuple[bool, bool, str, bool]:
+    """All that :func:`matches_pod` asks of a pod."""
+    across = _looks_into_other_namespaces(pod.spec.affinity)
+    return is_terminating(pod), _is_best_effort(pod), pod.spec.priorityClassName, across
+
+
 def matches_claim(selector: Selector, claim: core_v1_pb2.PersistentVolumeClaim) -> bool:
     if selector.scope != VOLUME_ATTRIBUTES_CLASS:
         return False

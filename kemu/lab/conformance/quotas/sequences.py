@@ -20,7 +20,7 @@ from kemu.emulated.controllers import quotas as quota_controller
 from kemu.emulated.objects import meta, plain, resources
 from kemu.emulated.objects.amounts import qos, resource_lists
 from kemu.emulated.objects.defaulting import defaults
-from kemu.emulated.objects.quotas import quotas, registry
+from kemu.emulated.objects.quotas import quotas, registry, usages
 from kemu.emulated.objects.quotas.evaluators import Surroundings
 from kemu.emulated.objects.quotas.quotas import Quota
 from kemu.lab.conformance import comparisons, readings
@@ -189,7 +189,7 @@ class _World:
         quota = (self._seen if stale else self._stored).get(name)
         if quota is None:
             return {}
-        changed = quota_controller.recount(quota, self._objects_of, self._env.clock.unix_ns(), around=self._around)
+        changed = quota_controller.recount(quota, self._counted, self._env.clock.unix_ns(), around=self._around)
         try:
             if changed is not None:
                 await self._write(changed)
@@ -197,8 +197,11 @@ class _World:
             return {"message": error.message}
         return {}
 
-    def _objects_of(self, plural: str) -> Iterable[Any]:
-        return self._objects.get(plural, {}).values()
+    def _counted(self, plural: str) -> Iterable[tuple[Any, int]]:
+        crowd = usages.Crowd(registry.EVALUATORS.get(plural) or registry.of_custom(plural))
+        for name, obj in self._objects.get(plural, {}).items():
+            crowd.put(name, obj)
+        return crowd.counted()
 
     def _delete(self, step: Json) -> Json:
         obj = self._objects.get(step["resource"], {}).get(step["name"])
