@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -143,6 +143,21 @@ class Facts:
         """How long before the end the last pod changed in a way that counts."""
         last = max((pod.facts[-1].time_ns for pod in self.history.pods.values() if pod.facts), default=0)
         return (self.end_ns - last) / SECOND_NS
+
+    @property
+    def passed_s(self) -> float:
+        """The same, but of a run that ended before its time only what has passed: nothing was counted anew after it."""
+        return self.calm_s - (self.end_ns - self.history.now_ns) / SECOND_NS
+
+    def removed_since(self, plural: str, since_ns: int) -> Iterator[Any]:
+        """Objects that were removed since then, as they were before."""
+        resource = resources.BY_PLURAL[plural]
+        prefix, parse = resources.prefix(resource).decode(), parsed.parser(plural)
+        for change in reversed(self.history.changes):
+            if change.time_ns < since_ns:
+                return
+            if change.is_deletion and change.key.startswith(prefix) and change.previous is not None:
+                yield parse(change.previous)
 
     def changed_since(
         self, key_prefix: str, since_ns: int, of: Callable[[Any], Any], parse: Callable[[bytes], Any]

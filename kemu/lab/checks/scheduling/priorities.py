@@ -283,7 +283,7 @@ def _took_kept_room(
     node, lower = placement.node, placement.pod
     for uid, since_ns in list(scheduler.nominated.get(node, {}).items()):
         pod = history.pods[uid]
-        end_ns, cleared = _end_of_nomination(pod, since_ns)
+        end_ns, cleared = _end_of_nomination(pod, node, since_ns)
         if end_ns is not None and end_ns <= placement.end_ns:
             del scheduler.nominated[node][uid]
             continue
@@ -345,17 +345,25 @@ def _drop_nominations(scheduler: _Scheduler, uid: str) -> None:
         scheduler.dropped[uid] = dropped
 
 
-def _end_of_nomination(pod: PodHistory, since_ns: int) -> tuple[int | None, bool]:
+def _end_of_nomination(pod: PodHistory, node: str, since_ns: int) -> tuple[int | None, bool]:
     """When it ended, and whether it was cleared or changed rather than fulfilled.
 
-    A pod may be bound or gone before the scheduler is told that its nomination was written.
+    A pod may be bound or gone, or nominated elsewhere by another scheduler, before the one that asked is told that its
+    nomination was written (``since_ns``).
     """
+    overwritten_ns = None
+    is_written = False
     for fact in pod.facts:
-        if fact.what in ("bound", "terminating", "deleted"):
-            return fact.time_ns, False
-        if fact.time_ns > since_ns and fact.what in ("nominated", "nominationCleared"):
-            return fact.time_ns, True
-    return None, False
+        if fact.what not in ("nominated", "nominationCleared", "bound", "terminating", "deleted"):
+            continue
+        is_nomination = fact.what in ("nominated", "nominationCleared")
+        if fact.time_ns > since_ns or not is_nomination:
+            return (fact.time_ns, is_nomination) if overwritten_ns is None else (overwritten_ns, True)
+        if fact.what == "nominated" and fact.node == node:
+            is_written, overwritten_ns = True, None
+        elif is_written and overwritten_ns is None:
+            overwritten_ns = fact.time_ns
+    return overwritten_ns, overwritten_ns is not None
 
 
 def _has_ended(pod: PodHistory, now_ns: int) -> bool:
