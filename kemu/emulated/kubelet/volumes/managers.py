@@ -170,12 +170,13 @@ class VolumeManager:
         volume: core_v1_pb2.PersistentVolume,
         driver: volume_drivers.Driver,
     ) -> None:
-        """``NodeExpander``: what another kubelet, or the driver, has done meanwhile is left to the next sync."""
+        """``NodeExpander``: what another kubelet, or the driver, has done meanwhile is left to the next sync, and so is
+        a refusal."""
         states = (expansions.NODE_PENDING, expansions.NODE_IN_PROGRESS)
         if not expansions.has(claim) < claims.capacity(volume) or expansions.state(claim) not in states:
             return
         size = volume.spec.capacity[expansions.STORAGE].string
-        with contextlib.suppress(errors.Conflict, errors.NotFound):
+        with contextlib.suppress(errors.ApiError):
             claim = await self._write(claim, lambda one: _put(one, expansions.NODE_IN_PROGRESS))
             await self._take(driver, "expand_on_node")
             text = f'MountVolume.NodeExpandVolume succeeded for volume "{volume.metadata.name}" {self._node}'
@@ -229,7 +230,7 @@ class VolumeManager:
 
     async def _is_exhausted(self, worker: Worker, claim_name: str) -> bool:
         """``VerifyExhaustedResource``, of a claim that is bound: then the node's number is stated anew."""
-        with contextlib.suppress(errors.NotFound):
+        with contextlib.suppress(errors.ApiError):
             namespace = worker.pod.metadata.namespace
             claim = await retries.patiently(
                 self._env, lambda: self._client.get("persistentvolumeclaims", claim_name, namespace)
@@ -251,7 +252,11 @@ class VolumeManager:
     async def _volume_of(
         self, worker: Worker, claim_name: str
     ) -> tuple[core_v1_pb2.PersistentVolumeClaim, core_v1_pb2.PersistentVolume]:
-        """A claim and its volume, once it is bound (``getPVCExtractPV`` and ``getPVSpec``)."""
+        """A claim and its volume, once it is bound (``getPVCExtractPV`` and ``getPVSpec``).
+
+        Whatever is refused is asked for again: of several API servers, one may not know yet that the volume is one of
+        this node.
+        """
         namespace = worker.pod.metadata.namespace
         while True:
             try:
@@ -261,7 +266,7 @@ class VolumeManager:
                 if claim.status.phase == claims.BOUND and claim.spec.volumeName:
                     volume = await self._get("persistentvolumes", claim.spec.volumeName)
                     return claim, cast(core_v1_pb2.PersistentVolume, volume)
-            except errors.NotFound:
+            except errors.ApiError:
                 pass
             await self._clock.sleep(POLL_S)
 
