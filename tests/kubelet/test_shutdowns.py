@@ -380,6 +380,30 @@ def test_a_boot_ends_containers_whatever_the_clock_shows(by_s: float, cluster: C
     assert container(plant.play(main)).restartCount == 1
 
 
+@pytest.mark.parametrize("fault", ["diskFull", "bitRot", "lostSectors"])
+def test_a_disk_that_fails_ends_no_kubelet_and_no_container(fault: str, cluster: Cluster) -> None:
+    """A kubelet notes each boot there."""
+    plant = Plant(cluster)
+
+    async def main(cluster: Cluster) -> Any:
+        await cluster.create(pod("a", ""))
+        await cluster.at(10)
+        if fault == "diskFull":
+            await cluster.runtime.inject("full", fault, {"actor": ["kubelet/n1"]})
+        await plant.machines.switch_off("n1", "crash")
+        await cluster.at(12)
+        await plant.machines.switch_on("n1")
+        await cluster.at(20)
+        if fault != "diskFull":
+            await cluster.runtime.inject("rot", fault, {"actor": ["kubelet/n1"], "sectors": 1.0})
+        await cluster.runtime.crash("kubelet/n1")
+        await cluster.runtime.restart("kubelet/n1")
+        await cluster.at(30)
+        return await cluster.get("a")
+
+    assert container(plant.play(main)).restartCount == 1
+
+
 def test_a_pod_that_is_deleted_while_its_machine_is_off_is_gone_at_once(cluster: Cluster) -> None:
     plant = Plant(cluster)
 

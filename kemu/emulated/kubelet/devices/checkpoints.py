@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 
+from kemu.emulated.kubelet.node import notes
 from kemu.runtime.env import Disk
 
 FILE = "dra_manager_state"
@@ -29,15 +29,14 @@ class Claims:
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self.by_key: dict[str, ClaimState] = {}
-        if FILE in disk.list():
-            for key, data in json.loads(disk.read(FILE)).items():
-                self.by_key[key] = ClaimState(**data)
+        for key, data in (notes.read_if_sound(disk, FILE) or {}).items():
+            self.by_key[key] = ClaimState(**data)
 
     def save(self) -> str:
         """Returns what is wrong."""
         data = {key: vars(one) for key, one in self.by_key.items()}
         try:
-            self._disk.write(FILE, json.dumps(data, separators=(",", ":")).encode())
+            notes.write(self._disk, FILE, data)
         except OSError as error:
             return f"checkpoint ResourceClaim state: {error.strerror}"
         return ""

@@ -7,10 +7,11 @@ removes them.
 
 from __future__ import annotations
 
-import json
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kemu.emulated.kubelet.node import notes
 from kemu.emulated.objects import names
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env
@@ -56,12 +57,13 @@ class Images:
         self._on_changed = on_changed
 
     def start(self, given: Iterable[core_v1_pb2.ContainerImage], *, is_new: bool) -> None:
-        """What an earlier kubelet has left on this machine, or what is ``given`` if there was none; on a new machine
-        (``is_new``) nothing."""
+        """What an earlier kubelet has left on this machine, or what is ``given`` if nothing tells of that; on a new
+        machine (``is_new``) nothing."""
         found: list[tuple[Iterable[str], int | None]] = []
         if not is_new:
-            if _FILE in self._env.disk.list():
-                found.extend(json.loads(self._env.disk.read(_FILE)))
+            kept = notes.read_if_sound(self._env.disk, _FILE)
+            if kept is not None:
+                found.extend(kept)
             else:
                 found.extend((image.names, image.sizeBytes or self._size_of(image.names)) for image in given)
         for called, size_bytes in found:
@@ -119,6 +121,8 @@ class Images:
     def _changed(self) -> None:
         if self._is_kept:
             kept: Any = [(image.names, image.size_bytes) for image in self._all]
-            # Not durably: all actors of `kemu up` would wait, twice for each image of each node.
-            self._env.disk.write(_FILE, json.dumps(kept).encode(), durably=False)
+            # Not durably: all actors of `kemu up` would wait, twice for each image of each node. Where it cannot be
+            # written, the next kubelet has what was noted last.
+            with contextlib.suppress(OSError):
+                notes.write(self._env.disk, _FILE, kept, durably=False)
         self._on_changed()

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.emulated.kubelet.node import notes
 from kemu.emulated.kubelet.pods import containers
 from kemu.runtime.env import SECOND_NS, Disk
 
@@ -57,10 +58,20 @@ _FILE = "boot"
 
 
 def read(config: Mapping[str, Any], disk: Disk) -> Boot:
-    """From the config of a kubelet actor: ``boot``, with ``id``, ``at_s`` and ``isNew``. Notes it on the disk."""
+    """From the config of a kubelet actor: ``boot``, with ``id``, ``at_s`` and ``isNew``."""
     boot = config.get("boot") or {}
     known, at_s = str(boot.get("id", "")), int(boot.get("at_s", 0))
-    is_first = at_s > 0 and (_FILE not in disk.list() or disk.read(_FILE).decode() != known)
-    if is_first:
-        disk.write(_FILE, known.encode())
+    is_first = at_s > 0 and _is_new(known, disk)
     return Boot(known, at_s * SECOND_NS, bool(boot.get("isNew", False)), is_first)
+
+
+def _is_new(boot: str, disk: Disk) -> bool:
+    """Whether the disk has no note of this boot; then it has. Where it cannot be written, or the note has rotted, only
+    times tell what belongs to which boot."""
+    try:
+        if notes.read(disk, _FILE) == boot:
+            return False
+        notes.write(disk, _FILE, boot)
+    except (OSError, ValueError):
+        return False
+    return True

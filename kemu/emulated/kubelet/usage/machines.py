@@ -8,12 +8,13 @@ be used in it.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.emulated.kubelet.node import notes
 from kemu.emulated.kubelet.settings import thresholds
 from kemu.emulated.kubelet.settings.thresholds import Layout
 from kemu.emulated.kubelet.usage import stats, usages
@@ -146,8 +147,8 @@ class Meter:
         """When garbage of a kind was last collected: what had come until then is gone."""
 
     def start(self) -> None:
-        if self._disk is not None and _FREED in self._disk.list():
-            self._freed_ns = json.loads(self._disk.read(_FREED))
+        if self._disk is not None:
+            self._freed_ns = notes.read_if_sound(self._disk, _FREED) or {}
 
     @property
     def has_own(self) -> bool:
@@ -270,7 +271,8 @@ class Meter:
         amount = self._of_node(kind, now_ns, now_ns)
         if kind in self._node and self._disk is not None:
             self._freed_ns[kind] = now_ns
-            self._disk.write(_FREED, json.dumps(self._freed_ns).encode())
+            with contextlib.suppress(OSError):
+                notes.write(self._disk, _FREED, self._freed_ns)
         return amount
 
     def _of_node(self, key: str, first_ns: int, last_ns: int) -> int:
