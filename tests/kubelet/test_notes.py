@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kemu.emulated.kubelet.node import notes
+from kemu.emulated.kubelet import notes
 from kemu.runtime.sim.disks import MemoryDisk
 from tests.kubelet.cluster import Cluster, pod
 

@@ -12,6 +12,7 @@ those below it:
     pods        what the kubelet keeps of one pod: its worker, containers, claim, status and mirror
     programs    what commands and images of containers do: a shell in virtual time
     settings    the KubeletConfiguration: which fields act, and what they come to
+    notes       what the kubelet keeps on the disk of its machine
 
 The decisions (``admission.predicates``, ``admission.preemption``, ``pods.critical``, ``settings.thresholds``,
 ``pressure.eviction``, ``pressure.ranking``, ``pressure.oom_scores``) are pure functions without actors or clocks;

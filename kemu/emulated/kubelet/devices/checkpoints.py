@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kemu.emulated.kubelet.node import notes
+from kemu.emulated.kubelet import notes
 from kemu.runtime.env import Disk
 
 FILE = "dra_manager_state"

@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kemu.emulated.kubelet.node import notes
+from kemu.emulated.kubelet import notes
 from kemu.emulated.objects import names
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import Env

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.emulated.kubelet.node import notes
+from kemu.emulated.kubelet import notes
 from kemu.emulated.kubelet.pods import containers
 from kemu.runtime.env import SECOND_NS, Disk
 

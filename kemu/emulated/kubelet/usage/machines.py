@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.emulated.kubelet.node import notes
+from kemu.emulated.kubelet import notes
 from kemu.emulated.kubelet.settings import thresholds
 from kemu.emulated.kubelet.settings.thresholds import Layout
 from kemu.emulated.kubelet.usage import stats, usages
