@@ -354,9 +354,9 @@ def _end_of_nomination(pod: PodHistory, node: str, since_ns: int) -> tuple[int |
     overwritten_ns = None
     is_written = False
     for fact in pod.facts:
-        if fact.what not in ("nominated", "nominationCleared", "bound", "terminating", "deleted"):
-            continue
         is_nomination = fact.what in ("nominated", "nominationCleared")
+        if not is_nomination and fact.what not in ("bound", "terminating", "deleted"):
+            continue
         if fact.time_ns > since_ns or not is_nomination:
             return (fact.time_ns, is_nomination) if overwritten_ns is None else (overwritten_ns, True)
         if fact.what == "nominated" and fact.node == node:

@@ -113,7 +113,8 @@ def quotas_are_current(run: Facts) -> Iterator[str]:
     changed. A quota controller that counts before it has heard of a pod counts too few until then, in Kubernetes, too;
     and so it does where the run was over before, as to count anew alone keeps no run going.
     """
-    is_calm, is_recounted = run.is_quiet_for(RECOUNTED_S) and run.calm_s >= RECOUNTED_S, run.passed_s >= RECOUNTED_S
+    is_calm = run.is_quiet_for(RECOUNTED_S) and run.calm_s >= RECOUNTED_S
+    is_recounted = run.passed_s >= RECOUNTED_S
     if not is_calm or "resourcequota" not in run.scenario.controllers:
         return
     for quota in run.objects("resourcequotas"):
