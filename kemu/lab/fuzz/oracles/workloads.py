@@ -8,7 +8,7 @@ from typing import Any
 from kemu.emulated.objects.amounts import requests
 from kemu.lab.fuzz import facts
 from kemu.lab.fuzz.facts import Facts
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2
 
 REACHED_S = 120
 """Longer than rollouts of a drawn scenario take once nothing disturbs them."""
@@ -23,7 +23,8 @@ def workloads_reach_their_spec(run: Facts) -> Iterator[str]:
 
     Taken for granted: the cluster has been quiet for two minutes and no node is lost; no quota, no crashing containers,
     no usage, nothing but room, cordons and taints decides where its pods go; one node that is open to them has room
-    for every pod of the cluster and all that are missing.
+    for every pod of the cluster and all that are missing; none of its claims waits for a volume, or for a node that
+    is gone, from which a volume is detached after six minutes.
     """
     if not run.is_quiet_for(REACHED_S) or run.lost_nodes or run.objects("resourcequotas"):
         return
@@ -33,6 +34,8 @@ def workloads_reach_their_spec(run: Facts) -> Iterator[str]:
         for owner in run.objects(plural):
             wanted = owner.spec.replicas
             if facts.is_going(owner) or not wanted or not _is_simple(owner.spec.template):
+                continue
+            if plural == "statefulsets" and _waits_for_volumes(run, owner):
                 continue
             have = facts.pods_of(run, owner)
             ready = sum(1 for pod in have if facts.is_ready(pod))
@@ -49,6 +52,20 @@ def _is_simple(template: core_v1_pb2.PodTemplateSpec) -> bool:
     as_pod = core_v1_pb2.Pod(metadata=template.metadata, spec=template.spec)
     containers = (*template.spec.initContainers, *template.spec.containers)
     return facts.goes_anywhere(as_pod) and all(container.imagePullPolicy != "Never" for container in containers)
+
+
+def _waits_for_volumes(run: Facts, owner: apps_v1_pb2.StatefulSet) -> bool:
+    of_gone_nodes = {
+        attachment.spec.source.persistentVolumeName
+        for attachment in run.objects("volumeattachments")
+        if attachment.spec.nodeName not in run.nodes
+    }
+    names = tuple(f"{claim.metadata.name}-{owner.metadata.name}-" for claim in owner.spec.volumeClaimTemplates)
+    return any(
+        claim.status.phase != "Bound" or claim.spec.volumeName in of_gone_nodes
+        for claim in run.objects("persistentvolumeclaims")
+        if claim.metadata.namespace == owner.metadata.namespace and claim.metadata.name.startswith(names)
+    )
 
 
 def _is_room(run: Facts, template: core_v1_pb2.PodTemplateSpec, wanted: int) -> bool:
