@@ -24,6 +24,7 @@ _key_name = re.compile(_KEY_NAME, re.ASCII)
 _label_value = re.compile(_LABEL_VALUE, re.ASCII)
 _port_name = re.compile(r"[-a-z0-9]+", re.ASCII)
 _config_map_key = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
+_http_header = re.compile(r"[-A-Za-z0-9]+", re.ASCII)
 _letter = re.compile(r"[a-z]", re.ASCII)
 
 LABEL_LENGTH = 63
@@ -272,3 +273,11 @@ def config_map_key(text: str) -> Messages:
     elif text.startswith(".."):
         problems.append("must not start with '..'")
     return tuple(problems)
+
+
+def http_header(text: str) -> Messages:
+    """The name of a header of a request."""
+    if _http_header.fullmatch(text):
+        return ()
+    rule = "a valid HTTP header must consist of alphanumeric characters or '-'"
+    return (_shape(rule, _http_header.pattern, "X-Header-Name"),)

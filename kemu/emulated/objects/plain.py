@@ -16,3 +16,10 @@ def copied(value: Any) -> Any:  # noqa: ANN401 - what it is given
     if isinstance(value, list):
         return [copied(one) if isinstance(one, dict | list) else one for one in value]
     return value
+
+
+def in_order(value: Any) -> Any:  # noqa: ANN401 - what it is given
+    """With the keys of all mappings sorted."""
+    if isinstance(value, Mapping):
+        return {key: in_order(value[key]) for key in sorted(value)}
+    return [in_order(one) for one in value] if isinstance(value, list) else value

@@ -59,8 +59,9 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> tupl
     )
     wrong = [problem for problem in more if not _is_unknown(problem)]
     name = schemas.find(resource.api_version, resource.kind)
-    if wrong:
-        why = go_decoding.of_json(name, plain) if name is not None else None
+    # Of a key that stands twice, the decoder reads both values.
+    why = go_decoding.of_json(name, plain) if name is not None and (wrong or problems) else None
+    if wrong or why:
         raise BadRequest(f"{what}: {why or '; '.join(str(problem) for problem in wrong)}")
     go_values.trim(obj)
     if name is not None and content_type == JSON and (problems or more):

@@ -28,7 +28,23 @@ def apply(data: dict[str, Any], operations: list[Any]) -> dict[str, Any]:
             raise Invalid("the server rejected our request due to an error in our request") from None
     if not isinstance(found, dict):
         raise Invalid("the server rejected our request due to an error in our request")
+    for one in operations:
+        for path in (one["path"], one.get("from", "")):
+            _order(found, path)
     return found
+
+
+def _order(root: Any, path: str) -> None:  # noqa: ANN401 - of any type below the root
+    """The library writes what a path leads through with its keys in order, and leaves the rest as it was sent."""
+    for step in _steps(path):
+        if isinstance(root, dict):
+            items = sorted(root.items())
+            root.clear()
+            root.update(items)
+        try:
+            root = _get(root, step)
+        except (AttributeError, LookupError, ValueError):
+            return
 
 
 class DoesNotApply(KemuError):
@@ -157,15 +173,19 @@ def _apply(root: Any, one: dict[str, Any]) -> Any:
 
 def _find(root: dict[str, Any] | list[Any], path: str) -> tuple[Any, str]:
     """What holds the last step of a path, and that step."""
-    steps = [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")]
-    if len(steps) < 2:
+    steps = _steps(path)
+    if not steps:
         raise LookupError(path)
     found = root
-    for step in steps[1:-1]:
+    for step in steps[:-1]:
         found = _get(found, step)
         if not isinstance(found, dict | list):
             raise LookupError(path)
     return found, steps[-1]
+
+
+def _steps(path: str) -> list[str]:
+    return [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
 
 
 def _get(parent: dict[str, Any] | list[Any], step: str) -> Any:

@@ -187,6 +187,9 @@ def _read_string(value: Json) -> str:
 
 
 def _read_bytes(value: Json) -> bytes:
+    """Of base64, or as Go's decoder reads a list: numbers, and 0 for null."""
+    if isinstance(value, list) and all(one is None or (type(one) is int and 0 <= one < 256) for one in value):
+        return bytes(one or 0 for one in value)
     if not isinstance(value, str):
         raise ValueError(f"must be a string of base64, not {kind_of(value)}")
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import yaml
@@ -48,22 +49,17 @@ class TooDeep(BadShape):
 
 
 class _Loader(_Base):  # type: ignore[misc]
-    """YAML as JSON has it: no dates, and keys that stand twice are told."""
+    """YAML as JSON has it: no dates, and it is noted whether a key stands twice."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012
         letter: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
         for letter, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
-    twice: list[str]
+    repeats: bool
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
-                    # go-yaml names the line where the value begins.
-                    self.twice.append(f'line {value.start_mark.line + 1}: key "{key.value}" already set in map')
-                seen.add(key.value)
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        self.repeats = self.repeats or len(set(keys)) < len(keys)
         found: dict[Any, Any] = super().construct_mapping(node, deep)
         return found
 
@@ -80,11 +76,60 @@ def load(data: bytes) -> tuple[Any, list[str]]:
             pass
     check_shape(data, most=sizes.MOST_VALUES)
     loader = _Loader(data)
-    loader.twice = []
+    loader.repeats = False
     try:
-        return loader.get_single_data(), loader.twice
+        found = loader.get_single_data()
+        return found, list(_repeated(_read(data))) if loader.repeats else []
     finally:
         loader.dispose()
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    line: int
+    """Where it begins, from 1; of an alias, where that stands."""
+    content: str | list[_Node] | list[tuple[_Node, _Node]]
+
+
+def _read(data: bytes) -> _Node:
+    """The first document. Nodes of libyaml do not say where an alias stands."""
+    events = _events(data)
+    anchored: dict[str, _Node] = {}
+
+    def read(event: Any) -> _Node:
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent):
+            return _Node(line, anchored[event.anchor].content)
+        if isinstance(event, yaml.ScalarEvent):
+            node = _Node(line, event.value)
+        else:
+            parts: list[_Node] = []
+            while not isinstance(inner := next(events), yaml.CollectionEndEvent):
+                parts.append(read(inner))
+            is_mapping = isinstance(event, yaml.MappingStartEvent)
+            node = _Node(line, list(zip(parts[::2], parts[1::2], strict=True)) if is_mapping else parts)
+        if event.anchor:
+            anchored[event.anchor] = node
+        return node
+
+    return read(next(event for event in events if isinstance(event, yaml.NodeEvent)))
+
+
+def _repeated(node: _Node) -> Iterator[str]:
+    """Keys that stand twice, in the words and the order of go-yaml, which reads anew what an alias stands for."""
+    if isinstance(node.content, str):
+        return
+    seen: set[str] = set()
+    for one in node.content:
+        if isinstance(one, _Node):
+            yield from _repeated(one)
+            continue
+        key, value = one
+        yield from _repeated(value)
+        if isinstance(key.content, str):
+            if key.content in seen:
+                yield f'line {value.line}: key "{key.content}" already set in map'
+            seen.add(key.content)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kemu.emulated.objects.managed_fields import fieldsets, go_texts, schemas
@@ -17,7 +17,7 @@ from kemu.emulated.objects.plain import Json
 
 _QUANTITY, _INT_OR_STRING = "resource.Quantity", "intstr.IntOrString"
 _TIMES = {"v1.Time": "2006-01-02T15:04:05Z07:00", "v1.MicroTime": "2006-01-02T15:04:05.000000Z07:00"}
-_BITS = {"int32": 31, "int64": 63}
+_RANGES = {"int32": range(-(1 << 31), 1 << 31), "int64": range(-(1 << 63), 1 << 63), "uint8": range(1 << 8)}
 _NUMBER = re.compile(r"[+-]?[0-9.]+([eE][-+]?[0-9]+|[numkMGTPE]i?|Ki)?")
 _WRONG_QUANTITY = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _TIME = re.compile(
@@ -69,7 +69,7 @@ def _kind(value: Json) -> str:
 
 
 def _in_struct(fields: dict[str, Field], struct: str, value: dict[str, Any], path: str) -> Iterator[str]:
-    for name, inner in value.items():
+    for name, inner in _pairs(value):
         known = fields.get(name)
         if known is not None and inner is not None:
             steps = (path, known.embedded_in, name)
@@ -100,12 +100,18 @@ def _problems(expression: str | schemas.Type, go: str, value: Json, struct: str,
             yield _mismatch(value, struct, path, go)
     elif kind.kind is schemas.MAP:
         if isinstance(value, dict):
-            for one in value.values():
+            for _, one in _pairs(value):
                 yield from _problems(kind.element, _element_of_map(go), one, struct, path)
         else:
             yield _mismatch(value, struct, path, go)
     elif kind.kind is schemas.SCALAR:
         yield from _in_scalar(kind.scalar, go, value, struct, path)
+
+
+def _pairs(value: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Also those whose key comes once more. Objects with such keys have ``pairs``."""
+    pairs: Iterable[tuple[str, Any]] | None = getattr(value, "pairs", None)
+    return value.items() if pairs is None else pairs
 
 
 def _element_of_map(go: str) -> str:
@@ -124,16 +130,16 @@ def _in_scalar(scalar: str, go: str, value: Json, struct: str, path: str) -> Ite
     elif scalar == "numeric":
         if isinstance(value, bool) or not isinstance(value, int | float):
             yield _mismatch(value, struct, path, go)
-        elif isinstance(value, float) or not -(1 << _BITS.get(go, 63)) <= value < 1 << _BITS.get(go, 63):
+        elif isinstance(value, float) or value not in _RANGES.get(go, _RANGES["int64"]):
             shown = fieldsets.write(value)
             yield f"json: cannot unmarshal number {shown} into Go struct field {struct}.{path} of type {go}"
 
 
 def _in_bytes(value: Json, struct: str, path: str) -> Iterator[str]:
-    if isinstance(value, list) and value:
+    if isinstance(value, list):
         for one in value:
-            if isinstance(one, bool) or not isinstance(one, int):
-                yield _mismatch(one, struct, path, "uint8")
+            if one is not None:
+                yield from _in_scalar("numeric", "uint8", one, struct, path)
     elif not isinstance(value, str):
         yield _mismatch(value, struct, path, _BYTES)
     elif problem := _base64_problem(value):
@@ -190,7 +196,7 @@ def _own_problem(go: str, value: Json, struct: str = "", path: str = "") -> str 
 
 
 def strict(expression: str | schemas.Type, value: Json) -> list[str]:
-    """Unknown and repeated fields in the order of the text, each once. Objects with repeated keys have ``pairs``."""
+    """Unknown and repeated fields in the order of the text, each once."""
     found: dict[str, None] = {}
     for problem in _strict(expression, value, ""):
         found[problem] = None
@@ -205,9 +211,8 @@ def _strict(expression: str | schemas.Type, value: Json, path: str) -> Iterator[
         for index, one in enumerate(value):
             yield from _strict(kind.element, one, f"{path}[{index}]")
     elif isinstance(value, dict) and kind.kind in (schemas.STRUCT, schemas.MAP):
-        pairs = getattr(value, "pairs", None)
         seen: set[str] = set()
-        for name, inner in value.items() if pairs is None else pairs:
+        for name, inner in _pairs(value):
             here = f"{path}.{name}" if path else name
             known = schemas.element_of(kind, name)
             if known is None:
@@ -256,6 +261,10 @@ def _unstructured(expression: str | schemas.Type, go: str, value: Json) -> Itera
             problem = _base64_problem(value)
             if problem:
                 yield f"error decoding from json: {problem}"
+        elif isinstance(value, list):
+            for one in value:
+                if one is not None:
+                    yield from _unstructured_scalar("numeric", "uint8", one)
         else:
             yield f"cannot restore slice from {_reflected(value)}"
     elif kind.fields is not None:

@@ -11,10 +11,12 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from kemu.emulated.objects import names
 from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, invalid, not_supported, required
 from kemu.errors import Cause
+from kemu.messages.k8s import meta_v1_pb2
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 POSITIVE = "must be greater than zero"
@@ -36,6 +38,14 @@ def positive(value: int, path: str, found: list[Cause]) -> None:
 def port(value: int, path: str, found: list[Cause]) -> None:
     if not 1 <= value <= 65535:
         found.append(invalid(path, value, "must be between 1 and 65535, inclusive"))
+
+
+def port_or_name(value: meta_v1_pb2.IntOrString, path: str, found: list[Cause]) -> None:
+    """``ValidatePortNumOrName``"""
+    if value.type:
+        found.extend(invalid(path, value.strVal, problem) for problem in names.port_name(value.strVal))
+    else:
+        port(value.intVal, path, found)
 
 
 def supported(value: str, path: str, choices: Choices, found: list[Cause]) -> None:

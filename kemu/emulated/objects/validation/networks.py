@@ -104,16 +104,9 @@ def _check_port(
         found.append(required(f"{path}.name"))
     checks.port(port.port, f"{path}.port", found)
     checks.choice(port.protocol, f"{path}.protocol", _PROTOCOLS, found)
-    _check_number_or_name(port.targetPort, f"{path}.targetPort", found)
+    checks.port_or_name(port.targetPort, f"{path}.targetPort", found)
     if port.HasField("appProtocol"):
         check_label_key(port.appProtocol, f"{path}.appProtocol", found)
-
-
-def _check_number_or_name(port: meta_v1_pb2.IntOrString, path: str, found: list[Cause]) -> None:
-    if port.type:
-        found.extend(invalid(path, port.strVal, problem) for problem in names.port_name(port.strVal))
-    else:
-        checks.port(port.intVal, path, found)
 
 
 def _check_affinity(spec: Spec, found: list[Cause]) -> None:

@@ -22,7 +22,7 @@ from google.protobuf.message import Message
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import bodies, options
 from kemu.emulated.apiserver.registry.patching import json_patches, strategic_merges
-from kemu.emulated.objects import times
+from kemu.emulated.objects import plain, times
 from kemu.emulated.objects.conversion import convert, json_operations, sizes
 from kemu.emulated.objects.managed_fields import go_decoding, go_texts, schemas, shapes
 from kemu.emulated.objects.resources import Resource
@@ -297,8 +297,10 @@ class _Places:
         """In Go's words."""
         if not self.expression:
             return None
-        read = go_decoding.of_unstructured if self.kind == STRATEGIC else go_decoding.of_json
-        return read(self.expression, manifest)
+        if self.kind == STRATEGIC:
+            return go_decoding.of_unstructured(self.expression, manifest)
+        # What a merge touches is written with its keys in order.
+        return go_decoding.of_json(self.expression, plain.in_order(manifest) if self.kind == MERGE else manifest)
 
 
 def _made(

@@ -1,21 +1,23 @@
 """Probes, lifecycle hooks and readiness gates of pods.
 
 Mirrors ``validateProbe``, ``validateHandler``, ``validateLifecycle`` and ``validateReadinessGates`` of
-``pkg/apis/core/validation``; of the handlers' own fields only the ports, which decide nothing here, are left out.
+``pkg/apis/core/validation``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kemu.emulated.objects import names
 from kemu.emulated.objects.validation import checks
-from kemu.emulated.objects.validation.causes import forbidden, invalid, required
+from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import check_label_key
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
 
 _KINDS = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
+_SCHEMES = ("HTTP", "HTTPS")
 _NOT_NEGATIVE = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
 
 
@@ -57,8 +59,12 @@ def _check_handler(
     first = kinds[0]
     if first == "exec" and not handler.exec.command:
         found.append(required(f"{path}.exec.command"))
-    elif first == "httpGet" and not handler.httpGet.path:
-        found.append(required(f"{path}.httpGet.path"))
+    elif first == "httpGet":
+        _check_http(handler.httpGet, f"{path}.httpGet", found)
+    elif first == "tcpSocket":
+        checks.port_or_name(handler.tcpSocket.port, f"{path}.tcpSocket.port", found)
+    elif first == "grpc" and isinstance(handler, core_v1_pb2.ProbeHandler):
+        checks.port(handler.grpc.port, f"{path}.grpc.port", found)
     elif (
         first == "sleep"
         and isinstance(handler, core_v1_pb2.LifecycleHandler)
@@ -66,6 +72,16 @@ def _check_handler(
     ):
         detail = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_s})"
         found.append(invalid(f"{path}.sleep", handler.sleep.seconds, detail))
+
+
+def _check_http(action: core_v1_pb2.HTTPGetAction, path: str, found: list[Cause]) -> None:
+    if not action.path:
+        found.append(required(f"{path}.path"))
+    checks.port_or_name(action.port, f"{path}.port", found)
+    if action.scheme not in _SCHEMES:
+        found.append(not_supported(f"{path}.scheme", action.scheme, _SCHEMES))
+    for header in action.httpHeaders:
+        found.extend(invalid(f"{path}.httpHeaders", header.name, problem) for problem in names.http_header(header.name))
 
 
 def check_readiness_gates(gates: Sequence[core_v1_pb2.PodReadinessGate], path: str, found: list[Cause]) -> None:
