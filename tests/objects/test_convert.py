@@ -55,7 +55,7 @@ POD = {
         "containers": [
             {
                 "name": "main",
-                "resources": {"requests": {"cpu": "1500m", "memory": "1.5Gi"}},
+                "resources": {"requests": {"cpu": "1500m", "memory": "1536Mi"}},
                 "readinessProbe": {"httpGet": {"path": "/", "port": "http"}, "periodSeconds": 5},
                 "livenessProbe": {"tcpSocket": {"port": 80}},
             }
@@ -129,7 +129,7 @@ def test_micro_times_have_six_digits() -> None:
 
 def test_numbers_may_stand_for_quantities() -> None:
     node = convert.from_json(core_v1_pb2.Node, {"status": {"allocatable": {"cpu": 4, "memory": 0.5, "pods": None}}})
-    assert convert.to_json(node) == {"status": {"allocatable": {"cpu": "4", "memory": "0.5", "pods": "0"}}}
+    assert convert.to_json(node) == {"status": {"allocatable": {"cpu": "4", "memory": "500m", "pods": "0"}}}
 
 
 def test_int_or_string() -> None:

@@ -53,13 +53,14 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> tupl
         return obj, []
     plain, problems = parse(data, content_type, f"must be of type {resource.kind}")
     _check_kind(resource, plain)
-    obj, more = convert.partial_json(message, {**plain, "apiVersion": resource.api_version, "kind": resource.kind})
+    # Go's decoder reads the second value of a key into what it has made of the first.
+    folded = _folded(plain) if problems and content_type == JSON else plain
+    obj, more = convert.partial_json(message, {**folded, "apiVersion": resource.api_version, "kind": resource.kind})
     what = (
         f'{resource.kind} in version "{resource.api_version.rpartition("/")[2]}" cannot be handled as a {resource.kind}'
     )
     wrong = [problem for problem in more if not _is_unknown(problem)]
     name = schemas.find(resource.api_version, resource.kind)
-    # Of a key that stands twice, the decoder reads both values.
     why = go_decoding.of_json(name, plain) if name is not None and (wrong or problems) else None
     if wrong or why:
         raise BadRequest(f"{what}: {why or '; '.join(str(problem) for problem in wrong)}")
@@ -220,6 +221,23 @@ def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = _Mapping(pairs)
     found.pairs = pairs if len(found) < len(pairs) else None
     return found
+
+
+def _folded(value: Any) -> Any:  # noqa: ANN401 - what it is given
+    if isinstance(value, list):
+        return [_folded(one) for one in value]
+    if not isinstance(value, _Mapping):
+        return value
+    found: dict[str, Any] = {}
+    for key, one in value.items() if value.pairs is None else value.pairs:
+        found[key] = _into(found.get(key), _folded(one))
+    return found
+
+
+def _into(old: Any, new: Any) -> Any:  # noqa: ANN401 - what they are given
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return new
+    return {**old, **{key: _into(old.get(key), one) for key, one in new.items()}}
 
 
 def _twice(value: Json, path: str) -> list[str]:

@@ -4,8 +4,8 @@ Behaves as ``k8s.io/apimachinery/pkg/api/resource`` (v0.36): three formats, a ca
 lost, amounts below a billionth rounded up to one. Amounts are integers in billionths, so sums and comparisons are
 exact; rounding happens only in :func:`milli` and :func:`value`, always away from zero.
 
-Objects hold the text of a quantity (``meta.v1.Quantity.string``) as it was given. ``requests`` turns it into the
-integers that scheduling works with.
+Objects hold the text of a quantity (``meta.v1.Quantity.string``) as :func:`held` makes it of what was given.
+``requests`` turns it into the integers that scheduling works with.
 """
 
 from __future__ import annotations
@@ -134,6 +134,31 @@ def parse(text: str) -> Quantity:
     if form is Format.BINARY_SI and 0 < nano < NANO:
         form = Format.DECIMAL_SI
     return Quantity(-nano if sign == "-" else nano, form)
+
+
+@text_cache(_CACHE_SIZE)
+def held(text: str) -> str:
+    """The text that Kubernetes goes on with: a short one without a fraction stays as it is (``1500m``, ``1e3``); of the
+    others it writes the amount anew (``500m`` for ``0.5``, ``1Gi`` for ``1024Mi``), but here not of amounts beyond an
+    int64. Raises ValueError."""
+    text = text.strip()
+    quantity = parse(text)
+    if text == "0" or (abs(quantity.nano) == MAX_VALUE * NANO and quantity.format is not Format.BINARY_SI):
+        return text
+    match = _NUMBER.fullmatch(text)
+    assert match is not None
+    _, whole, fraction, suffix = match.groups()
+    fraction = fraction or ""
+    digits = (whole.lstrip("0") or "0") + fraction
+    if suffix in _BINARY_SUFFIXES:
+        exponent = _BINARY_SUFFIXES[suffix]
+        is_short = not fraction and len(digits) + exponent * 3 // 10 + 1 <= 15
+        is_kept = is_short and int(digits) % 8 != 0
+    else:
+        exponent = _DECIMAL_SUFFIXES[suffix] if suffix in _DECIMAL_SUFFIXES else int(suffix[1:])
+        scale = exponent - len(fraction)
+        is_kept = len(digits) <= 18 and scale >= -9 and scale % 3 == 0 and digits[-3:] != "000" and digits[0] != "0"
+    return text if is_kept else str(quantity)
 
 
 def _meant(suffix: str) -> tuple[str, ...]:

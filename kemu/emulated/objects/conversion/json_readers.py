@@ -402,8 +402,7 @@ def _read_quantity(message: meta_v1_pb2.Quantity, value: Json) -> None:
             value = str(value)
         else:
             raise ValueError(f"must be a quantity such as 500m or 1Gi, not {kind_of(value)}")
-    quantities.parse(value)
-    message.string = value
+    message.string = quantities.held(value)
 
 
 def _read_int_or_string(message: meta_v1_pb2.IntOrString, value: Json) -> None:

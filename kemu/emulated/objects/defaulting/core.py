@@ -21,6 +21,8 @@ def _default_node(node: core_v1_pb2.Node) -> None:
     if status.capacity and not status.allocatable:
         for name in status.capacity:
             status.allocatable[name].string = status.capacity[name].string
+    pods.round_up(status.capacity)
+    pods.round_up(status.allocatable)
 
 
 def _default_namespace(namespace: core_v1_pb2.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from kemu.emulated.objects.amounts import pod_totals, qos, quantities, requests
@@ -102,10 +103,22 @@ def _default_container(container: core_v1_pb2.Container | core_v1_pb2.EphemeralC
                 _default_http_get(getattr(container.lifecycle, name))
 
 
+_COMPONENT = r"[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*"
+_HOST = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_IMAGE = re.compile(
+    rf"(?:(?:{_HOST}(?:\.{_HOST})*|\[[A-Fa-f0-9:]+\])(?::[0-9]+)?/)?"
+    rf"{_COMPONENT}(?:/{_COMPONENT})*(?::\w[\w.-]{{0,127}})?"
+    r"(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9A-Fa-f]{32,})?",
+    re.ASCII,
+)
+"""``github.com/distribution/reference``"""
+
+
 @text_cache(4096)
 def _pull_policy(image: str) -> str:
-    """``Always`` for an image of tag ``latest`` or without tag and digest, else ``IfNotPresent``."""
-    if not image:
+    """``Always`` for an image of tag ``latest`` or without tag and digest, else ``IfNotPresent``, also for a text that
+    names no image."""
+    if not _IMAGE.fullmatch(image):
         return "IfNotPresent"
     last = image.rpartition("/")[2]
     if "@" in last:

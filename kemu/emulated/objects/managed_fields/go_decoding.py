@@ -233,18 +233,17 @@ def _type_below(kind: schemas.Type, name: str) -> str | schemas.Type:
 
 def of_unstructured(expression: str | schemas.Type, value: Json) -> str | None:
     """As :func:`of_json`."""
-    kind = schemas.resolve(expression)
-    return next(_in_unstructured_struct(kind.fields or {}, value), None)
+    return next(_in_unstructured_struct(expression, value), None)
 
 
-def _in_unstructured_struct(fields: dict[str, Field], value: Json) -> Iterator[str]:
+def _in_unstructured_struct(expression: str | schemas.Type, value: Json) -> Iterator[str]:
     if not isinstance(value, dict):
         yield f"cannot restore struct from: {_reflected(value)}"
         return
-    for name, inner in value.items():
-        known = fields.get(name)
-        if known is not None and inner is not None:
-            yield from _unstructured(known.type, known.go, inner)
+    fields = schemas.resolve(expression).fields or {}
+    for name in schemas.names_in_order(expression) if isinstance(expression, str) else fields:
+        if (inner := value.get(name)) is not None:
+            yield from _unstructured(fields[name].type, fields[name].go, inner)
 
 
 def _unstructured(expression: str | schemas.Type, go: str, value: Json) -> Iterator[str]:
@@ -268,7 +267,7 @@ def _unstructured(expression: str | schemas.Type, go: str, value: Json) -> Itera
         else:
             yield f"cannot restore slice from {_reflected(value)}"
     elif kind.fields is not None:
-        yield from _in_unstructured_struct(kind.fields, value)
+        yield from _in_unstructured_struct(expression, value)
     elif kind.kind is schemas.LIST:
         if isinstance(value, list):
             for one in value:

@@ -171,6 +171,12 @@ def find_type(name: str) -> Type | None:
     return Type(STRUCT, is_atomic=go_types.is_atomic(name), fields=dict(sorted(_fields(name))))
 
 
+@lru_cache(None)
+def names_in_order(expression: str) -> tuple[str, ...]:
+    """The names of the fields of a struct of the table, in Go's order."""
+    return tuple(name for name, _ in _fields(expression.rstrip("!~")))
+
+
 def find(api_version: str, kind: str) -> str | None:
     """The name of the type of a kind's objects, for :func:`resolve`; None: the table has no such kind."""
     return go_types.of_kind(api_version, kind)

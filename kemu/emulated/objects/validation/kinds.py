@@ -18,7 +18,16 @@ from kemu.emulated.objects.validation.metadata import check_metadata, check_meta
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.emulated.objects.validation.workloads import apps, batch
 from kemu.errors import Cause
-from kemu.messages.k8s import apiextensions_v1_pb2, policy_v1_pb2
+from kemu.messages.k8s import (
+    apiextensions_v1_pb2,
+    batch_v1_pb2,
+    core_v1_pb2,
+    networking_v1_pb2,
+    node_v1_pb2,
+    policy_v1_pb2,
+    rbac_v1_pb2,
+    storage_v1_pb2,
+)
 from kemu.messages.k8s.objects import KubernetesObject
 
 _RULES: dict[type[Message], Rules] = {
@@ -45,6 +54,31 @@ _ANY_FINALIZER = (apiextensions_v1_pb2.CustomResourceDefinition,)
 """Kinds whose finalizers need no domain."""
 
 
+_OF_NEW = ("metadata.labels", "metadata.annotations", "metadata.ownerReferences", "metadata.finalizers[")
+_WHOLE = frozenset(
+    (
+        core_v1_pb2.ConfigMap,
+        core_v1_pb2.Endpoints,
+        core_v1_pb2.Namespace,
+        core_v1_pb2.Node,
+        core_v1_pb2.PersistentVolumeClaim,
+        core_v1_pb2.Pod,
+        core_v1_pb2.Secret,
+        core_v1_pb2.ServiceAccount,
+        batch_v1_pb2.Job,
+        networking_v1_pb2.IngressClass,
+        node_v1_pb2.RuntimeClass,
+        rbac_v1_pb2.ClusterRole,
+        rbac_v1_pb2.ClusterRoleBinding,
+        rbac_v1_pb2.Role,
+        rbac_v1_pb2.RoleBinding,
+        storage_v1_pb2.CSIStorageCapacity,
+        storage_v1_pb2.StorageClass,
+    )
+)
+"""Kinds whose strategies check an update as a new object, too."""
+
+
 def validate_create(obj: KubernetesObject) -> list[Cause]:
     """What is wrong with a new object; empty for a valid one. Raises KeyError for a message that is no object."""
     found: list[Cause] = []
@@ -59,9 +93,8 @@ def validate_update(new: KubernetesObject, old: KubernetesObject) -> list[Cause]
     """What is wrong with replacing ``old`` by ``new``, both complete; the status is not checked."""
     found: list[Cause] = []
     check_metadata_update(new.metadata, old.metadata, found, any_finalizer=type(new) in _ANY_FINALIZER)
-    if not isinstance(new, policy_v1_pb2.PodDisruptionBudget):
-        # rest.BeforeUpdate checks it, and most strategies do so again.
-        found += [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]
+    if found:
+        found = _as_told(found, type(new), is_whole=type(new) in _WHOLE)
     rules = _RULES[type(new)]
     if rules.update is None:
         rules.create(new, found)
@@ -84,10 +117,18 @@ def validate_status_alone(new: KubernetesObject, old: KubernetesObject) -> list[
     return _checked_status(new, old, found)
 
 
+def _as_told(found: list[Cause], kind: type[Message], *, is_whole: bool) -> list[Cause]:
+    """What is wrong with metadata, as often as Kubernetes says so: ``rest.BeforeUpdate`` checks them as those of a new
+    object and as an update, the strategies of most kinds do the latter again, and some also the former."""
+    of_new = [cause for cause in found if cause.field.startswith(_OF_NEW)]
+    of_update = [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]
+    again = [] if kind is policy_v1_pb2.PodDisruptionBudget else of_update
+    return [*of_new, *of_update, *again, *(of_new if is_whole else ())]
+
+
 def _checked_status(new: KubernetesObject, old: KubernetesObject, found: list[Cause]) -> list[Cause]:
-    if found and not isinstance(new, policy_v1_pb2.PodDisruptionBudget):
-        # rest.BeforeUpdate checks it, and most strategies do so again.
-        found += [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]
+    if found:
+        found = _as_told(found, type(new), is_whole=False)
     rules = _RULES[type(new)]
     if rules.status_update is not None:
         rules.status_update(new, old, found)

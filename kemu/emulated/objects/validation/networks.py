@@ -306,7 +306,7 @@ def _check_policy_port(port: networking_v1_pb2.NetworkPolicyPort, path: str, fou
         return
     if port.port.type and has_end:
         found.append(invalid(f"{path}.endPort", end, "may not be specified when `port` is non-numeric"))
-    _check_number_or_name(port.port, f"{path}.port", found)
+    checks.port_or_name(port.port, f"{path}.port", found)
     if not port.port.type and has_end:
         if end < port.port.intVal:
             text = "must be greater than or equal to `port`"

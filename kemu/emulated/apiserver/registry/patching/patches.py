@@ -27,7 +27,7 @@ from kemu.emulated.objects.conversion import convert, json_operations, sizes
 from kemu.emulated.objects.managed_fields import go_decoding, go_texts, schemas, shapes
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
-from kemu.errors import BadRequest, Cause, Invalid, UnsupportedMediaType
+from kemu.errors import ApiError, BadRequest, Cause, Invalid, UnsupportedMediaType
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1.api_pb2 import PatchRequest
@@ -170,10 +170,14 @@ def apply(
         for key, value in changes.items():
             piece = getattr(obj, key)
             data = convert.to_json(piece)
-            if kind == MERGE:
-                merged = merge(data, value)
-            else:
-                merged = strategic_merges.merge(data, value, schemas.field_type(whole, key))
+            try:
+                merged = (
+                    merge(data, value)
+                    if kind == MERGE
+                    else strategic_merges.merge(data, value, schemas.field_type(whole, key))
+                )
+            except ApiError:
+                break  # what it shows of the object is what Go writes
             made, problems = convert.partial_json(type(piece), merged)
             if problems:
                 break

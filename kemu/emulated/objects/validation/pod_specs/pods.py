@@ -81,6 +81,8 @@ def check_pod_spec(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause], cla
 
     ``claims``: volumes that it gets besides its own, from the claim templates of a StatefulSet.
     """
+    if not spec.HasField("terminationGracePeriodSeconds"):
+        found.append(required(f"{path}.terminationGracePeriodSeconds"))
     volumes = _check_volumes(spec.volumes, f"{path}.volumes", found) if spec.volumes else ()
     volumes = (*volumes, *claims)
     readable = _check_containers(spec, path, volumes, found)
@@ -88,33 +90,36 @@ def check_pod_spec(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause], cla
         _check_pod_resources(spec, f"{path}.resources", readable, found)
     checks.choice(spec.restartPolicy, f"{path}.restartPolicy", RESTART_POLICIES, found)
     checks.choice(spec.dnsPolicy, f"{path}.dnsPolicy", _DNS_POLICIES, found)
-    if not spec.HasField("terminationGracePeriodSeconds"):
-        found.append(required(f"{path}.terminationGracePeriodSeconds"))
     if spec.nodeSelector:
         check_labels(spec.nodeSelector, f"{path}.nodeSelector", found)
     if spec.HasField("affinity"):
         check_affinity(spec.affinity, f"{path}.affinity", found)
-    if spec.tolerations:
-        check_tolerations(spec.tolerations, f"{path}.tolerations", found)
-    if spec.topologySpreadConstraints:
-        check_spread(spec.topologySpreadConstraints, f"{path}.topologySpreadConstraints", found)
+    if spec.readinessGates:
+        check_readiness_gates(spec.readinessGates, f"{path}.readinessGates", found)
     if spec.schedulingGates:
         check_gates(spec.schedulingGates, f"{path}.schedulingGates", found)
-    for index, gate in enumerate(spec.readinessGates):
-        check_label_key(gate.conditionType, f"{path}.readinessGates[{index}].conditionType", found)
-    for field in ("nodeName", "priorityClassName", "serviceAccountName", "runtimeClassName"):
-        checks.name(getattr(spec, field), f"{path}.{field}", names.dns_subdomain, found)
+    if spec.topologySpreadConstraints:
+        check_spread(spec.topologySpreadConstraints, f"{path}.topologySpreadConstraints", found)
     if spec.HasField("hostnameOverride"):
         _check_hostname_override(spec, f"{path}.hostnameOverride", found)
-    for field in ("hostname", "subdomain"):
-        checks.name(getattr(spec, field), f"{path}.{field}", names.dns_label, found)
+    for field in ("serviceAccountName", "nodeName"):
+        checks.name(getattr(spec, field), f"{path}.{field}", names.dns_subdomain, found)
     if spec.HasField("activeDeadlineSeconds") and not 1 <= spec.activeDeadlineSeconds <= _MAX_INT32:
         detail = f"must be between 1 and {_MAX_INT32}, inclusive"
         found.append(invalid(f"{path}.activeDeadlineSeconds", spec.activeDeadlineSeconds, detail))
+    for field in ("hostname", "subdomain"):
+        checks.name(getattr(spec, field), f"{path}.{field}", names.dns_label, found)
+    if spec.tolerations:
+        check_tolerations(spec.tolerations, f"{path}.tolerations", found)
+    for index, alias in enumerate(spec.hostAliases):
+        place = f"{path}.hostAliases[{index}]"
+        found.extend(invalid(f"{place}.ip", alias.ip, problem) for problem in names.old_address(alias.ip))
+        for at, name in enumerate(alias.hostnames):
+            found.extend(invalid(f"{place}.hostnames[{at}]", name, problem) for problem in names.dns_subdomain(name))
+    for field in ("priorityClassName", "runtimeClassName"):
+        checks.name(getattr(spec, field), f"{path}.{field}", names.dns_subdomain, found)
     if spec.HasField("preemptionPolicy"):
         checks.choice(spec.preemptionPolicy, f"{path}.preemptionPolicy", PREEMPTION_POLICIES, found)
-    if spec.readinessGates:
-        check_readiness_gates(spec.readinessGates, f"{path}.readinessGates", found)
     if spec.overhead:
         check_overhead(spec.overhead, f"{path}.overhead", found)
     if spec.HasField("os"):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources, selectors
+from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.validation import checks, storage
-from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invalid, required
+from kemu.emulated.objects.validation.causes import IMMUTABLE, NOT_SUPPORTED, forbidden, invalid, required
 from kemu.emulated.objects.validation.metadata import check_label_selector
 from kemu.emulated.objects.validation.pod_specs import templates
 from kemu.emulated.objects.validation.rules import Rules
@@ -43,6 +45,9 @@ def _refuse_labels(labels: Mapping[str, str], found: list[Cause]) -> None:
     found.append(invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`"))
 
 
+_OF_DAEMON_SETS = ("RollingUpdate", "OnDelete")
+
+
 def _check_workload(workload: Workload, found: list[Cause]) -> None:
     """ReplicaSet, Deployment, StatefulSet and DaemonSet."""
     spec = workload.spec
@@ -56,6 +61,8 @@ def _check_workload(workload: Workload, found: list[Cause]) -> None:
     if isinstance(spec, apps_v1_pb2.DeploymentSpec):
         _check_strategy(spec.strategy, found)
         _check_amounts(spec, ("minReadySeconds",), found)
+    elif isinstance(spec, apps_v1_pb2.DaemonSetSpec) and spec.updateStrategy.type not in _OF_DAEMON_SETS:
+        _refuse_strategy(spec.updateStrategy, "spec.updateStrategy", _OF_DAEMON_SETS, found)
     _check_amounts(spec, ("revisionHistoryLimit", "progressDeadlineSeconds"), found)
 
 
@@ -78,7 +85,22 @@ def _check_strategy(strategy: apps_v1_pb2.DeploymentStrategy, found: list[Cause]
             why = "may not be specified when strategy `type` is 'Recreate'"
             found.append(forbidden("spec.strategy.rollingUpdate", why))
     elif strategy.type != "RollingUpdate":
-        checks.listed(strategy.type, "spec.strategy.type", "apps.v1.DeploymentStrategyType", found)
+        _refuse_strategy(strategy, "spec.strategy", ("Recreate", "RollingUpdate"), found)
+
+
+def _refuse_strategy(
+    strategy: apps_v1_pb2.DeploymentStrategy | apps_v1_pb2.DaemonSetUpdateStrategy,
+    path: str,
+    supported: Sequence[str],
+    found: list[Cause],
+) -> None:
+    """Shown as Go's own struct, whose fields have no names for JSON."""
+    rolling = convert.to_json(strategy.rollingUpdate) if strategy.HasField("rollingUpdate") else None
+    if rolling is not None:
+        rolling = {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
+    shown = json.dumps({"Type": strategy.type, "RollingUpdate": rolling}, separators=(",", ":"), ensure_ascii=False)
+    known = ", ".join(f'"{one}"' for one in supported)
+    found.append(Cause(path, NOT_SUPPORTED, f"Unsupported value: {shown}: supported values: {known}"))
 
 
 def _check_workload_update(new: Workload, old: Workload, found: list[Cause]) -> None:
