@@ -18,7 +18,7 @@ def copied(value: Any) -> Any:  # noqa: ANN401 - what it is given
     return value
 
 
-def in_order(value: Any) -> Any:  # noqa: ANN401 - what it is given
+def in_order(value: Json) -> Json:
     """With the keys of all mappings sorted."""
     if isinstance(value, Mapping):
         return {key: in_order(value[key]) for key in sorted(value)}

@@ -55,6 +55,7 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> tupl
     _check_kind(resource, plain)
     # Go's decoder reads the second value of a key into what it has made of the first.
     folded = _folded(plain) if problems and content_type == JSON else plain
+    assert isinstance(folded, dict)
     obj, more = convert.partial_json(message, {**folded, "apiVersion": resource.api_version, "kind": resource.kind})
     what = (
         f'{resource.kind} in version "{resource.api_version.rpartition("/")[2]}" cannot be handled as a {resource.kind}'
@@ -223,18 +224,18 @@ def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _folded(value: Any) -> Any:  # noqa: ANN401 - what it is given
+def _folded(value: Json) -> Json:
     if isinstance(value, list):
         return [_folded(one) for one in value]
     if not isinstance(value, _Mapping):
         return value
-    found: dict[str, Any] = {}
+    found: dict[str, Json] = {}
     for key, one in value.items() if value.pairs is None else value.pairs:
         found[key] = _into(found.get(key), _folded(one))
     return found
 
 
-def _into(old: Any, new: Any) -> Any:  # noqa: ANN401 - what they are given
+def _into(old: Json, new: Json) -> Json:
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return new
     return {**old, **{key: _into(old.get(key), one) for key, one in new.items()}}

@@ -34,7 +34,7 @@ def apply(data: dict[str, Any], operations: list[Any]) -> dict[str, Any]:
     return found
 
 
-def _order(root: Any, path: str) -> None:  # noqa: ANN401 - of any type below the root
+def _order(root: dict[str, Any] | list[Any], path: str) -> None:
     """The library writes what a path leads through with its keys in order, and leaves the rest as it was sent."""
     for step in _steps(path):
         if isinstance(root, dict):

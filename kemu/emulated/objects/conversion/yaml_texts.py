@@ -96,10 +96,12 @@ def _read(data: bytes) -> _Node:
     events = _events(data)
     anchored: dict[str, _Node] = {}
 
-    def read(event: Any) -> _Node:
+    def read(event: yaml.Event) -> _Node:
+        assert isinstance(event, yaml.NodeEvent)
+        assert event.start_mark is not None
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
-            return _Node(line, anchored[event.anchor].content)
+            return _Node(line, anchored[event.anchor or ""].content)
         if isinstance(event, yaml.ScalarEvent):
             node = _Node(line, event.value)
         else:

@@ -34,10 +34,12 @@ def _default_stateful_set(stateful_set: apps_v1_pb2.StatefulSet) -> None:
     shared.default_replicas(spec)
     if not spec.podManagementPolicy:
         spec.podManagementPolicy = "OrderedReady"
-    if not spec.updateStrategy.type:
-        spec.updateStrategy.type = "RollingUpdate"
-    if spec.updateStrategy.type == "RollingUpdate" and not spec.updateStrategy.rollingUpdate.HasField("partition"):
-        spec.updateStrategy.rollingUpdate.partition = 0
+    strategy = spec.updateStrategy
+    if not strategy.type:
+        strategy.type = "RollingUpdate"
+        strategy.rollingUpdate.SetInParent()
+    if strategy.type == "RollingUpdate" and strategy.HasField("rollingUpdate"):
+        strategy.rollingUpdate.partition = strategy.rollingUpdate.partition  # also 0 is written
     if not spec.HasField("revisionHistoryLimit"):
         spec.revisionHistoryLimit = 10
     retention = spec.persistentVolumeClaimRetentionPolicy

@@ -5,6 +5,7 @@ Checks run in the order in which a kind calls them, as the order of causes is th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
@@ -46,6 +47,32 @@ def port_or_name(value: meta_v1_pb2.IntOrString, path: str, found: list[Cause]) 
         found.extend(invalid(path, value.strVal, problem) for problem in names.port_name(value.strVal))
     else:
         port(value.intVal, path, found)
+
+
+def int_or_percent(value: meta_v1_pb2.IntOrString, path: str, found: list[Cause]) -> None:
+    """``ValidatePositiveIntOrPercent``"""
+    if value.type == 0:
+        not_negative(value.intVal, path, found)
+    elif percent(value) is None:
+        detail = (
+            "a valid percent string must be a numeric string followed by an ending '%' "
+            "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+        )
+        found.append(invalid(path, value.strVal, detail))
+
+
+def at_most_all(value: meta_v1_pb2.IntOrString, path: str, found: list[Cause]) -> None:
+    """``IsNotMoreThan100Percent``"""
+    if (percent(value) or 0) > 100:
+        found.append(invalid(path, value.strVal, "must not be greater than 100%"))
+
+
+def percent(value: meta_v1_pb2.IntOrString) -> int | None:
+    """None: it is none."""
+    number = value.strVal.removesuffix("%").lstrip("0") or "0"
+    if not value.type or not re.fullmatch(r"[0-9]+%", value.strVal, re.ASCII):
+        return None
+    return int(number[:10])
 
 
 def supported(value: str, path: str, choices: Choices, found: list[Cause]) -> None:

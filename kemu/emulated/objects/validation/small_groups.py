@@ -76,27 +76,13 @@ def _check_disruption_budget(budget: policy_v1_pb2.PodDisruptionBudget, found: l
         found.append(invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set"))
     for field in ("minAvailable", "maxUnavailable"):
         if spec.HasField(field):
-            _check_int_or_percent(getattr(spec, field), f"spec.{field}", found)
+            checks.int_or_percent(getattr(spec, field), f"spec.{field}", found)
+            checks.at_most_all(getattr(spec, field), f"spec.{field}", found)
     if spec.HasField("unhealthyPodEvictionPolicy"):
         path, policies = "spec.unhealthyPodEvictionPolicy", "policy.v1.UnhealthyPodEvictionPolicyType"
         checks.listed(spec.unhealthyPodEvictionPolicy, path, policies, found)
     if spec.HasField("selector"):
         check_label_selector(spec.selector, "spec.selector", found)
-
-
-def _check_int_or_percent(value: meta_v1_pb2.IntOrString, path: str, found: list[Cause]) -> None:
-    if value.type == 0:
-        checks.not_negative(value.intVal, path, found)
-        return
-    text = value.strVal
-    if not (text.endswith("%") and text[:-1].isascii() and text[:-1].isdigit()):
-        detail = (
-            "a valid percent string must be a numeric string followed by an ending '%' "
-            "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
-        )
-        found.append(invalid(path, text, detail))
-    elif len(text[:-1].lstrip("0")) > 3 or int(text[:-1]) > 100:
-        found.append(invalid(path, text, "must not be greater than 100%"))
 
 
 def _check_disruption_budget_status(
