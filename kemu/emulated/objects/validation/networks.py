@@ -10,7 +10,7 @@ from kemu.emulated.objects.validation import checks
 from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import check_label_key, check_label_selector, check_labels
 from kemu.errors import Cause
-from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2, networking_v1_pb2
+from kemu.messages.k8s import core_v1_pb2, networking_v1_pb2
 
 CLUSTER_IP, NODE_PORT, LOAD_BALANCER, EXTERNAL = "ClusterIP", "NodePort", "LoadBalancer", "ExternalName"
 HEADLESS, LOCAL = "None", "Local"

@@ -32,7 +32,7 @@ from kemu.emulated.objects.validation.causes import (
     too_long,
     too_many,
 )
-from kemu.emulated.objects.validation.metadata import check_label_key, check_labels
+from kemu.emulated.objects.validation.metadata import check_labels
 from kemu.emulated.objects.validation.placement import check_affinity, check_gates, check_spread, check_tolerations
 from kemu.emulated.objects.validation.pod_specs.probes import check_probes, check_readiness_gates
 from kemu.errors import Cause
