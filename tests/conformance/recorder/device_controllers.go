@@ -334,7 +334,8 @@ func (w *deviceWorld) delete(resource schema.GroupVersionResource, namespace, na
 			w.outcome.Deletions = append(w.outcome.Deletions, deletion)
 		}
 		ended := object.Status.Phase == v1.PodFailed || object.Status.Phase == v1.PodSucceeded
-		if object.Spec.NodeName != "" && !ended {
+		// While a graceful deletion is pending, another request does nothing, even if the pod has ended (BeforeDelete).
+		if object.Spec.NodeName != "" && (object.DeletionTimestamp != nil || !ended) {
 			if object.DeletionTimestamp == nil {
 				grace := int64(30)
 				at := metav1.NewTime(now.Add(30 * time.Second))
