@@ -48,6 +48,8 @@ type deviceCase struct {
 	HorizonMs int64
 	Objects   []deviceObject
 	Events    []deviceEvent
+	// unevenness is up to how long an update of a claim by the claim controller takes.
+	unevenness time.Duration
 }
 
 type deviceObject struct {
@@ -109,10 +111,12 @@ var deviceKinds = map[string]struct {
 
 var claimsOfDevices = resourceapi.SchemeGroupVersion.WithResource("resourceclaims")
 
-// answerClaims plays a case some times: workers of a controller are equally fast.
+// answerClaims plays a case some times: workers of a controller are equally fast, or their updates take a little time.
 func answerClaims(t *testing.T, data json.RawMessage) (any, error) {
+	unevenness := time.Duration(0)
 	outcomes, err := distinct(repetitionsOfClaims, func() (any, error) {
-		asked := &deviceCase{}
+		asked := &deviceCase{unevenness: unevenness}
+		unevenness = longestWrite - unevenness
 		if err := json.Unmarshal(data, asked); err != nil {
 			return nil, err
 		}
@@ -152,6 +156,9 @@ func (q *deviceCase) play(parent context.Context, outcome *deviceOutcome) error 
 		labels: map[string]string{}, counts: map[string]int{}}
 	for _, verb := range []string{"create", "update", "delete", "patch"} {
 		w.client.PrependReactor(verb, "*", w.react)
+	}
+	if q.Family != deviceTaintFamily {
+		makeUneven(w.client, q.unevenness, "update", "resourceclaims")
 	}
 	for _, one := range q.Objects {
 		if err := w.create(one.Kind, one.Object); err != nil {
@@ -327,7 +334,8 @@ func (w *deviceWorld) delete(resource schema.GroupVersionResource, namespace, na
 			w.outcome.Deletions = append(w.outcome.Deletions, deletion)
 		}
 		ended := object.Status.Phase == v1.PodFailed || object.Status.Phase == v1.PodSucceeded
-		if object.Spec.NodeName != "" && !ended {
+		// While a graceful deletion is pending, another request does nothing, even if the pod has ended (BeforeDelete).
+		if object.Spec.NodeName != "" && (object.DeletionTimestamp != nil || !ended) {
 			if object.DeletionTimestamp == nil {
 				grace := int64(30)
 				at := metav1.NewTime(now.Add(30 * time.Second))

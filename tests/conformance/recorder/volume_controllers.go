@@ -10,11 +10,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/controller/volume/persistentvolume"
 )
@@ -43,9 +41,10 @@ func playVolumeController(parent context.Context, asked *storageCase) (any, erro
 		cancel()
 		return nil, err
 	}
+	makeUneven(w.client, asked.unevenness, "update", "*")
 	core := w.factory.Core().V1()
 	controller, err := persistentvolume.NewController(ctx, persistentvolume.ControllerParameters{
-		KubeClient: unevenClient{w.client, asked.unevenness}, SyncPeriod: syncPeriod, EnableDynamicProvisioning: true,
+		KubeClient: w.client, SyncPeriod: syncPeriod, EnableDynamicProvisioning: true,
 		VolumeInformer: core.PersistentVolumes(), ClaimInformer: core.PersistentVolumeClaims(),
 		ClassInformer: w.factory.Storage().V1().StorageClasses(), PodInformer: core.Pods(), NodeInformer: core.Nodes(),
 	})
@@ -101,70 +100,15 @@ func formatted(value float64) string { return strconv.FormatFloat(value, 'f', -1
 
 func rounded(duration time.Duration) float64 { return math.Round(duration.Seconds()*1000) / 1000 }
 
-// unevenClient lets writes of claims and volumes take a little time, each another: which worker of the controller comes
-// first is chance.
-type unevenClient struct {
-	kubernetes.Interface
-	most time.Duration
-}
-
-func (c unevenClient) CoreV1() corev1client.CoreV1Interface {
-	return unevenCore{c.Interface.CoreV1(), c.most}
-}
-
-type unevenCore struct {
-	corev1client.CoreV1Interface
-	most time.Duration
-}
-
-func (c unevenCore) PersistentVolumes() corev1client.PersistentVolumeInterface {
-	return unevenVolumes{c.CoreV1Interface.PersistentVolumes(), c.most}
-}
-
-func (c unevenCore) PersistentVolumeClaims(space string) corev1client.PersistentVolumeClaimInterface {
-	return unevenClaims{c.CoreV1Interface.PersistentVolumeClaims(space), c.most}
-}
-
-func pause(most time.Duration) {
-	if most > 0 {
-		time.Sleep(time.Duration(rand.Int63n(int64(most))))
+// makeUneven lets requests take a little time, each another: which worker of a controller comes first is chance.
+func makeUneven(client *fake.Clientset, most time.Duration, verb, resource string) {
+	if most == 0 {
+		return
 	}
-}
-
-type unevenVolumes struct {
-	corev1client.PersistentVolumeInterface
-	most time.Duration
-}
-
-func (v unevenVolumes) Update(
-	ctx context.Context, volume *v1.PersistentVolume, options metav1.UpdateOptions,
-) (*v1.PersistentVolume, error) {
-	pause(v.most)
-	return v.PersistentVolumeInterface.Update(ctx, volume, options)
-}
-
-func (v unevenVolumes) UpdateStatus(
-	ctx context.Context, volume *v1.PersistentVolume, options metav1.UpdateOptions,
-) (*v1.PersistentVolume, error) {
-	pause(v.most)
-	return v.PersistentVolumeInterface.UpdateStatus(ctx, volume, options)
-}
-
-type unevenClaims struct {
-	corev1client.PersistentVolumeClaimInterface
-	most time.Duration
-}
-
-func (c unevenClaims) Update(
-	ctx context.Context, claim *v1.PersistentVolumeClaim, options metav1.UpdateOptions,
-) (*v1.PersistentVolumeClaim, error) {
-	pause(c.most)
-	return c.PersistentVolumeClaimInterface.Update(ctx, claim, options)
-}
-
-func (c unevenClaims) UpdateStatus(
-	ctx context.Context, claim *v1.PersistentVolumeClaim, options metav1.UpdateOptions,
-) (*v1.PersistentVolumeClaim, error) {
-	pause(c.most)
-	return c.PersistentVolumeClaimInterface.UpdateStatus(ctx, claim, options)
+	client.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		client.Fake.Unlock() // it holds one request at a time
+		defer client.Fake.Lock()
+		time.Sleep(time.Duration(rand.Int63n(int64(most))))
+		return false, nil, nil
+	})
 }

@@ -256,7 +256,8 @@ func (w *objectWorld) react(action clienttesting.Action) (bool, runtime.Object, 
 			return true, nil, err
 		}
 		pod, ok := old.(*v1.Pod)
-		if ok && pod.Spec.NodeName != "" && pod.Status.Phase != v1.PodFailed && pod.Status.Phase != v1.PodSucceeded {
+		ended := ok && (pod.Status.Phase == v1.PodFailed || pod.Status.Phase == v1.PodSucceeded)
+		if ok && pod.Spec.NodeName != "" && (pod.DeletionTimestamp != nil || !ended) {
 			if pod.DeletionTimestamp == nil {
 				pod = pod.DeepCopy()
 				grace := int64(30)
