@@ -12,7 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unsafe"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -25,12 +24,13 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler"
+	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
 const (
-	repetitionsOfTimelines        = 16
+	repetitionsOfTimelines        = 12
 	mostRepetitions               = 1000
 	repetitionsOfOutcomes         = 6
 	mostOutcomes                  = 8
@@ -401,17 +401,17 @@ func takesFromBackoff(pod *framework.QueuedPodInfo) bool {
 		(pod.UnschedulablePlugins.Len() > 0 || pod.PendingPlugins.Len() > 0)
 }
 
-// delayAttempts lets each attempt take its time between the choice of a node and what follows from it. Where the search
-// begins is drawn by lot: so each of several nodes with the highest score is chosen in some repetition.
+// delayAttempts lets each attempt take its time between the choice of a node and what follows from it. The order of the
+// nodes is drawn by lot, as many workers find them in any: so each of several nodes with the highest score is chosen equally often.
 func delayAttempts(sched *scheduler.Scheduler, attempt time.Duration, lots *rand.Rand) {
 	decide := sched.SchedulePod
-	field := reflect.ValueOf(sched).Elem().FieldByName("nextStartNodeIndex")
-	start := (*int)(unsafe.Pointer(field.UnsafeAddr()))
+	snapshot := fieldOf(sched, "nodeInfoSnapshot").(*schedulercache.Snapshot)
 	sched.SchedulePod = func(
 		ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *framework.QueuedPodInfo,
 	) (scheduler.ScheduleResult, error) {
 		if lots != nil {
-			*start = lots.Intn(1 << 20)
+			nodes := fieldOf(snapshot, "nodeInfoList").([]fwk.NodeInfo)
+			lots.Shuffle(len(nodes), func(one, other int) { nodes[one], nodes[other] = nodes[other], nodes[one] })
 		}
 		result, err := decide(ctx, profile, state, pod)
 		time.Sleep(attempt)
