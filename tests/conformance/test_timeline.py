@@ -68,10 +68,6 @@ def test_small_latencies_decide_nothing(call_ms: int, step_ms: int) -> None:
     assert wrong in ([], ["priority-s1101-00044"][: 1 - step_ms])
 
 
-FEW = 5
-"""Outcomes: the real scheduler played each timeline twelve times, which finds all of a few, but not all of many."""
-NOT_ALL = {"overtaking-s1-00049"}
-"""Three choices, one after the other, with eight outcomes, of which five came up."""
 LOTS = 25
 ENOUGH = LOTS if os.environ.get("KEMU_NIGHTLY") == "1" else 5
 """Lots by day, once all outcomes have come up."""
@@ -83,7 +79,7 @@ def test_whatever_lot_is_drawn_the_answer_is_among_the_recorded_ones() -> None:
     Two exceptions: where pods wait for permits, which of two writes comes first within a millisecond leads to outcomes
     of its own; and an attempt at the very end of a record may be in it or not.
     """
-    several = [case for case in CASES if 1 < len(case.expect["outcomes"]) <= FEW and case.id not in NOT_ALL]
+    several = [case for case in CASES if len(case.expect["outcomes"]) > 1]
     assert several
     for case in several:
         outcomes, end_s = case.expect["outcomes"], case.question["horizon_s"]

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unsafe"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -25,12 +24,15 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler"
+	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
 const (
 	repetitionsOfTimelines        = 12
+	mostRepetitions               = 1000
+	repetitionsOfOutcomes         = 6
 	mostOutcomes                  = 8
 	toleranceS                    = 0.15
 	stepS                         = 0.001
@@ -134,21 +136,25 @@ func inVirtualTime(work func(*testing.T)) {
 	runTest(work)
 }
 
-// answerTimeline plays a case many times. Equal nodes and equal candidates are chosen in any order.
+// answerTimeline plays a case many times, because equal nodes and equal candidates are chosen in any order: until each
+// outcome has come up several times. Where one came up only once, there may be others that did not yet.
 func answerTimeline(t *testing.T, data json.RawMessage) (any, error) {
 	answer := &outcomes{}
-	for repetition := range repetitionsOfTimelines {
+	var times []int
+	for repetition := 0; repetition < repetitionsOfTimelines || slices.Min(times) < repetitionsOfOutcomes; repetition++ {
 		one, err := playTimeline(t, data, repetition, recordedLatencies)
 		if err != nil {
 			return nil, err
 		}
 		answer.ID = one.id
-		if !slices.ContainsFunc(answer.Outcomes, one.result.isSame) {
-			answer.Outcomes = append(answer.Outcomes, one.result)
+		known := slices.IndexFunc(answer.Outcomes, one.result.isSame)
+		if known < 0 {
+			known, answer.Outcomes, times = len(times), append(answer.Outcomes, one.result), append(times, 0)
 		}
-	}
-	if len(answer.Outcomes) > mostOutcomes {
-		return nil, ambiguous{len(answer.Outcomes)}
+		times[known]++
+		if len(times) > mostOutcomes || repetition == mostRepetitions {
+			return nil, ambiguous{len(times)}
+		}
 	}
 	for repetition := range repetitionsWithOtherLatencies {
 		for _, others := range otherLatencies {
@@ -395,17 +401,17 @@ func takesFromBackoff(pod *framework.QueuedPodInfo) bool {
 		(pod.UnschedulablePlugins.Len() > 0 || pod.PendingPlugins.Len() > 0)
 }
 
-// delayAttempts lets each attempt take its time between the choice of a node and what follows from it. Where the search
-// begins is drawn by lot: so each of several nodes with the highest score is chosen in some repetition.
+// delayAttempts lets each attempt take its time between the choice of a node and what follows from it. The order of the
+// nodes is drawn by lot, as many workers find them in any: so each of several nodes with the highest score is chosen equally often.
 func delayAttempts(sched *scheduler.Scheduler, attempt time.Duration, lots *rand.Rand) {
 	decide := sched.SchedulePod
-	field := reflect.ValueOf(sched).Elem().FieldByName("nextStartNodeIndex")
-	start := (*int)(unsafe.Pointer(field.UnsafeAddr()))
+	snapshot := fieldOf(sched, "nodeInfoSnapshot").(*schedulercache.Snapshot)
 	sched.SchedulePod = func(
 		ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *framework.QueuedPodInfo,
 	) (scheduler.ScheduleResult, error) {
 		if lots != nil {
-			*start = lots.Intn(1 << 20)
+			nodes := fieldOf(snapshot, "nodeInfoList").([]fwk.NodeInfo)
+			lots.Shuffle(len(nodes), func(one, other int) { nodes[one], nodes[other] = nodes[other], nodes[one] })
 		}
 		result, err := decide(ctx, profile, state, pod)
 		time.Sleep(attempt)
