@@ -559,15 +559,15 @@ def test_quotas_count_what_exists(pods: str, cpu: str, end: float, holds: bool |
 @pytest.mark.parametrize(
     ("actor", "peer", "lost", "end", "holds"),
     [
-        ("store", "apiserver/0", 40.5, 300, True), ("apiserver/0", "user", 40.5, 300, True),
+        ("store", "apiserver/0", 40.5, 300, True), ("apiserver/0", "store", 40.5, 300, True),
         ("store", "apiserver/0", 39.5, 300, True), ("store", "apiserver/0", 40.5, 400, False),
-        ("apiserver/0", "user", 1, 300, False), ("kubelet/a", "user", 40.5, 300, False),
+        ("apiserver/0", "store", 1, 300, False), ("apiserver/0", "user", 40.5, 300, False),
     ],
 )  # fmt: skip
-def test_a_quota_may_charge_a_pod_whose_api_server_or_client_went(
+def test_a_quota_may_charge_a_pod_whose_api_server_crashed_or_lost_the_store(
     actor: str, peer: str, lost: float, end: float, holds: bool
 ) -> None:
-    """Nobody writes the pod then, and nobody is told of a refusal."""
+    """Nobody writes the pod then, and nobody logs a refusal."""
     quota = core_v1_pb2.ResourceQuota()
     quota.metadata.name = "q"
     quota.spec.hard["pods"].string, quota.status.used["pods"].string = "10", "1"

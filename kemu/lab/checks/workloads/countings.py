@@ -11,14 +11,13 @@ from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks import scales
 from kemu.lab.checks.attention import Punctual
-from kemu.lab.checks.history import POD_PREFIX, STATUS, parsed
+from kemu.lab.checks.history import POD_PREFIX, STATUS, outages, parsed
 from kemu.lab.checks.history.histories import History
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.runtime.runlog.events import ConnectionLost, RequestRefused, Transaction
 
 _QUOTAS = "/registry/resourcequotas/"
 _BUDGETS = "/registry/poddisruptionbudgets/"
-_SERVERS = "apiserver/"
 _QUOTA_ACTOR, _BUDGET_ACTOR = "controller/resourcequota", "controller/disruption"
 _SOON_S = 30.0
 _RECOUNTED_S = 300.0 + _SOON_S
@@ -128,10 +127,10 @@ class QuotasCountWhatExists(_Counts):
 
     Pods, cpu and memory of quotas without scopes but that of priority classes. Pods that have ended count no more; one
     that is being deleted may or may not (``QuotaV1Pod``). What is reserved for a pod that was refused afterwards, by
-    something else than a quota, is given back at the next full count; so is what was reserved when an API server lost
-    the client, the store or its own life before the pod was written; what a count from a cache that lags behind has
+    something else than a quota, is given back at the next full count; what a count from a cache that lags behind has
     left out is back by then, too (``syncResourceQuota``, which new pods do not call). So is what is reserved after the
-    request for it was refused, because that took ten seconds (``quotaEvaluator.Evaluate``).
+    request for it was refused, because that took ten seconds (``quotaEvaluator.Evaluate``), and what an API server has
+    reserved that crashes or loses the store before it writes the pod, or reserves twice because it is not told.
     """
 
     id: ClassVar[str] = "quotas-count-what-exists"
@@ -145,13 +144,13 @@ class QuotasCountWhatExists(_Counts):
         self._late: dict[str, None] = {}
         """Namespaces in which quotas may reserve what was refused already."""
         self._lost_ns = -(1 << 62)
-        """When an API server last lost a connection."""
+        """When an API server last crashed, or lost the store."""
 
     def saw(self, time_ns: int, actor: str, event: Transaction | RequestRefused | ConnectionLost) -> None:
         if isinstance(event, Transaction):
             super().saw(time_ns, actor, event)
         elif isinstance(event, ConnectionLost):
-            if any(one.startswith(_SERVERS) for one in (actor, event.peer)):
+            if outages.is_store(actor) or outages.is_store(event.peer):
                 self._lost_ns = time_ns
                 self._reserved()
         elif event.verb == "create" and " quota: " not in event.message:
