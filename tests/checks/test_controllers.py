@@ -556,6 +556,31 @@ def test_quotas_count_what_exists(pods: str, cpu: str, end: float, holds: bool |
     assert judged(log, "quotas-count-what-exists").holds is holds
 
 
+@pytest.mark.parametrize(
+    ("actor", "peer", "lost", "end", "holds"),
+    [
+        ("store", "apiserver/0", 40.5, 300, True), ("apiserver/0", "store", 40.5, 300, True),
+        ("store", "apiserver/0", 39.5, 300, True), ("store", "apiserver/0", 40.5, 400, False),
+        ("apiserver/0", "store", 1, 300, False), ("apiserver/0", "user", 40.5, 300, False),
+    ],
+)  # fmt: skip
+def test_a_quota_may_charge_a_pod_whose_api_server_crashed_or_lost_the_store(
+    actor: str, peer: str, lost: float, end: float, holds: bool
+) -> None:
+    """Nobody writes the pod then, and nobody logs a refusal."""
+    quota = core_v1_pb2.ResourceQuota()
+    quota.metadata.name = "q"
+    quota.spec.hard["pods"].string, quota.status.used["pods"].string = "10", "1"
+    log = Scene("controller/resourcequota")
+    if lost < 40:
+        log.add(lost, actor, "net.connection_lost", peer=peer)
+    log.put(40, "resourcequotas", "q", quota)
+    if lost > 40:
+        log.add(lost, actor, "net.connection_lost", peer=peer)
+    log.ended(end)
+    assert judged(log, "quotas-count-what-exists").holds is holds
+
+
 @pytest.mark.parametrize(("end", "holds"), [(300, True), (400, False)])
 def test_a_quota_may_charge_a_pod_whose_request_was_refused_meanwhile(end: float, holds: bool) -> None:
     quota = core_v1_pb2.ResourceQuota()

@@ -173,6 +173,10 @@ class Overdue:
         if due is not None and time_ns - due.since_ns > due.within_ns:
             self._judge(due, time_ns)
 
+    def allow(self, key: object, within_s: float) -> None:
+        """It may take so long, from when it had to be done on."""
+        self._due[key].within_ns = round(within_s * 1e9) + self._more_ns
+
     def drop(self, key: object) -> None:
         """It cannot be told."""
         self._due.pop(key, None)

@@ -44,8 +44,8 @@ class Witness:
         """By the kernel, in their order: time, node, UID of the pod, whether it had passed its own limit."""
         self.offs: list[tuple[int, str]] = []
         """Machines that went off: time and node."""
-        self.victims: dict[str, list[str]] = {}
-        """By node, UIDs of pods that its kubelet has preempted."""
+        self.busy_ns: dict[str, int] = {}
+        """By node, until when its kubelet may wait for pods that it kills to make room, and takes no news."""
         self._meter = Meter(most_events)
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
@@ -57,7 +57,7 @@ class Witness:
         if isinstance(data, OomKilled):
             self.kills.append((time_ns, data.node, data.uid, data.limit_bytes is not None))
         elif isinstance(data, PodPreempting):
-            self.victims.setdefault(data.node, []).append(data.uid)
+            self.busy_ns[data.node] = time_ns + data.grace_s * SECOND_NS
         elif isinstance(data, MachineOff):
             self.offs.append((time_ns, data.node))
 

@@ -58,7 +58,7 @@ class Outages:
             if outage is not None:
                 outage.end_ns = time_ns
         elif isinstance(event, ConnectionLost):
-            concerned = None if _is_server(actor) and _is_store(event.peer) else frozenset((actor,))
+            concerned = None if _is_server(actor) and is_store(event.peer) else frozenset((actor,))
             self._add(time_ns, concerned).end_ns = time_ns
         elif _is_server(actor) and actor not in self._down:
             self._down[actor] = self._add(time_ns, None)
@@ -87,13 +87,13 @@ class Outages:
         return [outage for outage in self._all if outage.clients is None or client in outage.clients]
 
 
-def _is_store(actor: str) -> bool:
+def is_store(actor: str) -> bool:
     return actor.partition("/")[0] in ("store", "etcd")
 
 
 def _is_server(actor: str) -> bool:
     """Whether it stands between a write and the watches of it."""
-    return actor.startswith("apiserver") or _is_store(actor)
+    return actor.startswith("apiserver") or is_store(actor)
 
 
 def _concerned(data: FaultBegun) -> frozenset[str] | None:

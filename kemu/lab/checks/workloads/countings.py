@@ -11,10 +11,10 @@ from kemu.emulated.objects.amounts import requests
 from kemu.emulated.objects.pods import pod_phases
 from kemu.lab.checks import scales
 from kemu.lab.checks.attention import Punctual
-from kemu.lab.checks.history import POD_PREFIX, STATUS, parsed
+from kemu.lab.checks.history import POD_PREFIX, STATUS, outages, parsed
 from kemu.lab.checks.history.histories import History
 from kemu.messages.k8s import core_v1_pb2, policy_v1_pb2
-from kemu.runtime.runlog.events import RequestRefused, Transaction
+from kemu.runtime.runlog.events import ConnectionLost, RequestRefused, Transaction
 
 _QUOTAS = "/registry/resourcequotas/"
 _BUDGETS = "/registry/poddisruptionbudgets/"
@@ -129,7 +129,8 @@ class QuotasCountWhatExists(_Counts):
     that is being deleted may or may not (``QuotaV1Pod``). What is reserved for a pod that was refused afterwards, by
     something else than a quota, is given back at the next full count; what a count from a cache that lags behind has
     left out is back by then, too (``syncResourceQuota``, which new pods do not call). So is what is reserved after the
-    request for it was refused, because that took ten seconds (``quotaEvaluator.Evaluate``).
+    request for it was refused, because that took ten seconds (``quotaEvaluator.Evaluate``), and what an API server has
+    reserved that crashes or loses the store before it writes the pod, or reserves twice because it is not told.
     """
 
     id: ClassVar[str] = "quotas-count-what-exists"
@@ -142,16 +143,26 @@ class QuotasCountWhatExists(_Counts):
         super().__init__(*args)
         self._late: dict[str, None] = {}
         """Namespaces in which quotas may reserve what was refused already."""
+        self._lost_ns = -(1 << 62)
+        """When an API server last crashed, or lost the store."""
 
-    def saw(self, time_ns: int, actor: str, event: Transaction | RequestRefused) -> None:
+    def saw(self, time_ns: int, actor: str, event: Transaction | RequestRefused | ConnectionLost) -> None:
         if isinstance(event, Transaction):
             super().saw(time_ns, actor, event)
+        elif isinstance(event, ConnectionLost):
+            if outages.is_store(actor) or outages.is_store(event.peer):
+                self._lost_ns = time_ns
+                self._reserved()
         elif event.verb == "create" and " quota: " not in event.message:
             if event.message.endswith(_TIMED_OUT):
                 self._late[event.namespace] = None
-            for key in self._overdue.open():
-                if key[2] == "more" and key[0].startswith(f"{event.namespace}/"):
-                    self._overdue.drop(key)
+            self._reserved(f"{event.namespace}/")
+
+    def _reserved(self, prefix: str = "") -> None:
+        """What quotas of these namespaces say too much may be for pods that there will never be."""
+        for key in self._overdue.open():
+            if key[2] == "more" and key[0].startswith(prefix):
+                self._overdue.allow(key, _RECOUNTED_S)
 
     def _counter(self, key: str, namespace: str, value: bytes) -> _Counter:
         return _Counter(key.removeprefix(_QUOTAS), namespace, core_v1_pb2.ResourceQuota.FromString(value))
@@ -176,7 +187,8 @@ class QuotasCountWhatExists(_Counts):
                 key = counter.name, resource, way
                 if is_wrong:
                     what = f"quota {counter.name} says that {said} of {resource} is used, and its pods want {most}"
-                    is_soon = way == "more" and counter.namespace not in self._late
+                    is_lost = time_ns - self._lost_ns <= _SOON_S * 1e9
+                    is_soon = way == "more" and counter.namespace not in self._late and not is_lost
                     within_s = _SOON_S if is_soon else _RECOUNTED_S
                     self._overdue.begin(key, time_ns, _QUOTA_ACTOR, within_s, what)
                 else:

@@ -22,20 +22,18 @@ def bound_pods_are_taken(run: Facts) -> Iterator[str]:
 
     Taken for granted: the cluster is quiet, the pod has been bound for a minute. A node that no kubelet keeps alive is
     found out within that time, too: it is not Ready then, and its pods are not judged. A kubelet that makes room for a
-    critical pod waits until its victims have gone.
+    critical pod takes no news for as long as its victims may need to go.
     """
     if not run.is_quiet_for(TAKEN_S):
         return
-    leaving = {pod.metadata.uid for pod in run.pods if not facts.is_over(pod)}
     for pod in run.pods:
         story = run.story(pod)
         node = run.nodes.get(pod.spec.nodeName)
         if node is None or not facts.is_ready(node) or facts.is_over(pod) or facts.is_going(pod):
             continue
         since = story.bound_ns if story.bound_ns is not None else story.created_ns
-        if pod.status.HasField("startTime") or max(since, run.quiet_ns) > run.since(TAKEN_S):
-            continue
-        if any(victim in leaving for victim in run.witness.victims.get(pod.spec.nodeName, ())):
+        busy_ns = run.witness.busy_ns.get(pod.spec.nodeName, 0)
+        if pod.status.HasField("startTime") or max(since, run.quiet_ns, busy_ns) > run.since(TAKEN_S):
             continue
         yield f"{story.key} has been bound to {pod.spec.nodeName} for {TAKEN_S} s, and no kubelet has taken it"
 
@@ -108,7 +106,8 @@ def _was_there(run: Facts, pod: core_v1_pb2.Pod, since_ns: int) -> bool:
 def deleted_pods_go(run: Facts) -> Iterator[str]:
     """A pod that is deleted is gone soon after its grace period.
 
-    Taken for granted: the cluster is quiet, its node is Ready, and it has no finalizers.
+    Taken for granted: the cluster is quiet, its node is Ready, its kubelet is not busy with making room, and it has no
+    finalizers.
     """
     for pod in run.pods:
         if not facts.is_going(pod) or pod.metadata.finalizers:
@@ -117,6 +116,6 @@ def deleted_pods_go(run: Facts) -> Iterator[str]:
         if pod.spec.nodeName and (node is None or not facts.is_ready(node)):
             continue
         grace_s = pod.metadata.deletionGracePeriodSeconds
-        begun_ns = max(story.deleting_ns or 0, run.quiet_ns)
+        begun_ns = max(story.deleting_ns or 0, run.quiet_ns, run.witness.busy_ns.get(pod.spec.nodeName, 0))
         if run.end_ns - begun_ns > (grace_s + GOES_S) * SECOND_NS:
             yield f"{story.key} was deleted with {grace_s} s of grace, and is there {GOES_S} s after that"
