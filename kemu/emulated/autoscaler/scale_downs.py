@@ -283,8 +283,10 @@ def utilization(
     offered = requests.resource_list(node.status.allocatable)
     names = (GPU,) if offered.get(GPU) else (requests.CPU, requests.MEMORY)
     shares = {name: _share(name, offered, pods, unix_ns, ignore_daemons) for name in names}
-    used, resource = max((share, name) for name, share in shares.items())
-    return Utilization(used, resource, shares)
+    resource = names[0]
+    if len(names) > 1 and not shares[requests.CPU] > shares[requests.MEMORY]:  # a share may be no number
+        resource = requests.MEMORY
+    return Utilization(shares[resource], resource, shares)
 
 
 def _share(

@@ -7,6 +7,7 @@ groups, marks on nodes, what is unneeded and why the rest is not, utilization, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -102,7 +103,7 @@ class _Actor(autoscaler.ClusterAutoscaler):
         return {
             "unneeded": sorted(planner.unneeded),
             "unremovable": dict(planner.reasons),
-            "utilization": {name: f"{one.used:.6f}" for name, one in planner.utilization.items()},
+            "utilization": {name: _as_go_prints(one.used) for name, one in planner.utilization.items()},
         }
 
 
@@ -352,6 +353,12 @@ class _World:
             if not group.case["removeS"]:
                 self._remove(machine)
         return cloud_pb2.ResizeResponse()
+
+
+def _as_go_prints(share: float) -> str:
+    if math.isnan(share):
+        return "NaN"
+    return "+Inf" if math.isinf(share) else f"{share:.6f}"
 
 
 def _settings(case: Json) -> Json:

@@ -56,7 +56,7 @@ import (
 )
 
 // draws is how often a case is played: much is decided by the order of Go's maps.
-const draws = 12
+const draws = 24
 
 // beforeLook is how long before the first look the autoscaler starts: what it does every two minutes falls between looks.
 const beforeLook = 250 * time.Millisecond
