@@ -68,15 +68,6 @@ def test_without_the_rule_of_retries_timelines_disagree(monkeypatch: pytest.Monk
     assert any(timelines.agrees(case.expect, timelines.answer(case.question)) for case in cases)
 
 
-@pytest.mark.skipif(
-    "KEMU_GROUPS" not in os.environ, reason="not beside the project: cases that were recorded anew (scripts/nightly)"
-)
-def test_fresh_cases_agree() -> None:
-    report = agreements.judge(registry.kind("timeline"), case_files.read(Path(os.environ["KEMU_GROUPS"])))
-    assert report.total
-    assert {one.id: one.differences for one in report.disagreements} == {}
-
-
 def test_the_order_of_hashes_decides_nothing() -> None:
     """Two processes with different hash seeds give one answer."""
     program = (

@@ -112,7 +112,7 @@ def test_the_pods_of_an_indexed_job_are_a_gang(tmp_path: Path) -> None:
     """``job_scheduling_manager.go``: for three pods there is room, for six there is none, and none of them starts."""
     indexed = {"completionMode": "Indexed"}
     found = play(tmp_path, f"""
-        duration: 30s
+        duration: 5s
         nodes: [{{namePrefix: n, count: 2, allocatable: {{cpu: "4", memory: 8Gi, pods: "2"}}}}]
         {GANGS}
         controllers: {{job: {{featureGates: {{WorkloadWithJob: true}}}}}}

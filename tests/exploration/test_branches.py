@@ -200,7 +200,13 @@ print(json.dumps([shared, told]))
 
 
 @pytest.mark.parametrize(
-    "name", ["races/two-schedulers-one-device", "chaos/short-partition", "quotas/quota-race", "races/recreated-pod"]
+    "name",
+    [
+        "races/two-schedulers-one-device",
+        "chaos/short-partition",
+        "races/recreated-pod",
+        pytest.param("quotas/quota-race", marks=pytest.mark.nightly("seven seconds, as for the others")),
+    ],
 )
 def test_a_search_is_the_same_in_other_processes(name: str) -> None:
     """From templates or from the start, and whatever PYTHONHASHSEED is."""

@@ -30,7 +30,7 @@ from tests.runtime.world import STEPPER
 
 T = TypeVar("T")
 
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 PLAN = (
     CellPlan("one", ("echo/*", "near/*")),

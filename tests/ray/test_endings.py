@@ -17,7 +17,7 @@ import pytest
 from kemu.runtime.ray.driver.logs.recoveries import Recovery
 from tests.ray.world import Events, alive
 
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 REPOSITORY = Path(__file__).parents[2]
 

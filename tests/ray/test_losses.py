@@ -20,7 +20,7 @@ from kemu.runtime.ray.driver.runtime import RayRuntime
 from tests.ray import clusters
 from tests.ray.world import CODE, Events, alive, no_more_shared_memory, shared_memory, spec, until, until_true
 
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 REPOSITORY = Path(__file__).parents[2]
 WAIT_S = 200

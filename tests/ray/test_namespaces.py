@@ -7,11 +7,11 @@ import pytest
 from tests.ray import namespaces
 
 SCENARIO = "seeds/multi-scheduler-race"
-"""``scripts/nightly`` runs all seeds."""
 
 pytestmark = [pytest.mark.ray, pytest.mark.timeout(900)]
 
 
+@pytest.mark.nightly("a minute; tests.ray.namespaces runs every seed so, and tests/ray tries TLS and clocks one by one")
 def test_a_seed_holds_between_machines_whose_clocks_disagree() -> None:
     """Cells listen at the addresses of their machines, and speak TLS there."""
     why = namespaces.obstacle()

@@ -32,6 +32,8 @@ TESTED: dict[str, None] = {}
 T = TypeVar("T")
 Test = TypeVar("Test", bound=Callable[..., None])
 
+pytestmark = pytest.mark.slow
+
 
 def about(what: str) -> Callable[[Test], Test]:
     """The kind that a test is about."""

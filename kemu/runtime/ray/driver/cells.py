@@ -170,6 +170,11 @@ class RemoteCell:
         return self.endpoint.pid
 
     @property
+    def stands_still(self) -> bool:
+        """Whether its process was stopped from outside."""
+        return self.connected and self.stopped_pid == self.pid
+
+    @property
     def is_local(self) -> bool:
         """Whether it runs on the driver's machine."""
         return self.endpoint is not None and self.endpoint.machine == control.machine()

@@ -163,12 +163,17 @@ class RayRuntime(Driver):
         return now - self._events.busy_at >= QUIET_S and self._fleet.is_quiet(now)
 
     async def shutdown(self) -> None:
-        """Stop all actors, last launched first, those next to each other in one go; then end all processes."""
+        """Stop all actors, last launched first, those next to each other in one go; then end all processes.
+
+        A process that somebody else has stopped would not answer: its actors end with it.
+        """
         self._measure(self._meter.sample())
         self.loads.end_run()
         running = [name for name in reversed(self._specs) if self._is_running(name)]
         for cell_name, names in itertools.groupby(running, self._placement.cell_of):
-            await self._stop(self._fleet.cells.get(cell_name), list(names))
+            remote = self._fleet.cells.get(cell_name)
+            if remote is None or not remote.stands_still:
+                await self._stop(remote, list(names))
         await self._close()
 
     async def _close_once(self) -> None:
