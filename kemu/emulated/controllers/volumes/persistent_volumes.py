@@ -83,9 +83,10 @@ class PersistentVolumeController(controllers.Controller):
 
     # Looking again ---------------------------------------------------------------------------------------------------
 
-    def _arm(self) -> None:
-        """Everything is looked at again at multiples of the period, unless there is nothing left to do."""
-        if self._timer is not None or self._is_settled():
+    def _arm(self, *, needed: bool = False) -> None:
+        """Everything is looked at again at multiples of the period, unless there is nothing left to do. ``needed``: a
+        volume refers to a claim that is gone without having named it."""
+        if self._timer is not None or (not needed and self._is_settled()):
             return
         turn = self.clock.now_ns() // RESYNC_NS + 1
         self._timer = self.clock.call_at_ns(turn * RESYNC_NS, self._resync, background=True)
@@ -112,6 +113,8 @@ class PersistentVolumeController(controllers.Controller):
             known = self._claims.pop(key, None)
             if known is not None and known.spec.volumeName:
                 self._volume_queue.add(known.spec.volumeName)
+            elif known is not None and any(_claim_key(one) == key for one in self._volumes.values()):
+                self._arm(needed=True)
             return
         if _store(self._claims, claim):
             try:

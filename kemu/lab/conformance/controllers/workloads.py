@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
+from kemu.emulated.apiserver.admission.tolerations import default_seconds
 from kemu.emulated.client import clients, informers
 from kemu.emulated.controllers.workloads import replica_sets, replication_controllers
 from kemu.emulated.controllers.workloads.daemon import daemon_pods, daemon_sets
@@ -333,6 +334,9 @@ class _World:
         if data["kind"] == "ControllerRevision":
             obj.data.raw = documents.encoded(data["data"])
         defaults.apply(obj)
+        if isinstance(obj, core_v1_pb2.Pod):
+            # As after its creation; an update that changes nothing must not add them.
+            default_seconds.add_tolerations(obj.spec.tolerations)
         if not metadata.uid:
             metadata.uid = f"uid-{data['kind']}-{metadata.name}"
         if not metadata.HasField("creationTimestamp"):

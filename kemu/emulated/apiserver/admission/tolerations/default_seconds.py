@@ -22,13 +22,13 @@ class DefaultTolerationSeconds(Plugin[core_v1_pb2.Pod]):
         return resource is PODS
 
     async def create(self, resource: Resource, obj: core_v1_pb2.Pod) -> None:
-        _add_tolerations(obj.spec.tolerations)
+        add_tolerations(obj.spec.tolerations)
 
     def update(self, resource: Resource, new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
-        _add_tolerations(new.spec.tolerations)
+        add_tolerations(new.spec.tolerations)
 
 
-def _add_tolerations(tolerations: RepeatedCompositeFieldContainer[core_v1_pb2.Toleration]) -> None:
+def add_tolerations(tolerations: RepeatedCompositeFieldContainer[core_v1_pb2.Toleration]) -> None:
     missing = [NOT_READY, UNREACHABLE]
     for toleration in tolerations:
         if toleration.effect in ("NoExecute", ""):
