@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"unsafe"
@@ -101,6 +102,31 @@ func distinct(draws int, ask func() (any, error)) ([]json.RawMessage, error) {
 		if !seen[string(text)] {
 			seen[string(text)] = true
 			answers = append(answers, text)
+		}
+	}
+	return answers, nil
+}
+
+// mostRepetitions is how often a case is asked whose answers are too many, or one of them too rare.
+const mostRepetitions = 1000
+
+// answersOf asks so often as is the least, and then until each different answer has come up so many times: where one came
+// up only once, there may be others that did not yet. A case with more answers than the most is left out.
+func answersOf[T any](least, each, most int, same func(T, T) bool, ask func(repetition int) (T, error)) ([]T, error) {
+	var answers []T
+	var times []int
+	for repetition := 0; repetition < least || slices.Min(times) < each; repetition++ {
+		one, err := ask(repetition)
+		if err != nil {
+			return nil, err
+		}
+		known := slices.IndexFunc(answers, func(other T) bool { return same(one, other) })
+		if known < 0 {
+			known, answers, times = len(times), append(answers, one), append(times, 0)
+		}
+		times[known]++
+		if len(times) > most || repetition == mostRepetitions {
+			return nil, ambiguous{len(times)}
 		}
 	}
 	return answers, nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -30,9 +31,9 @@ import (
 )
 
 const (
-	repetitionsOfFailures = 2
-	// moreRepetitions show the other outcomes of a case that has several.
-	moreRepetitions       = 12
+	// Most cases have one outcome; one that has several is asked until each has come up often.
+	repetitionsOfFailures = 5
+	timesOfEachFailure    = 5
 	mostAnswersOfFailures = 3
 	leaseRenewal          = 10 * time.Second
 	// statusWrite is how long the status of a node takes to be written; all else takes no time.
@@ -88,23 +89,18 @@ type failureOutcome struct {
 
 // answerNodeFailure plays a case some times: nodes that fail in one instant are handled in any order.
 func answerNodeFailure(t *testing.T, data json.RawMessage) (any, error) {
-	ask := func() (any, error) {
-		asked := &failureCase{}
-		if err := json.Unmarshal(data, asked); err != nil {
-			return nil, err
-		}
-		outcome := &failureOutcome{[]nodeChange{}, []podChange{}, []podChange{}}
-		return outcome, inBubble(t, func(t *testing.T) error { return asked.play(t.Context(), outcome) })
-	}
-	outcomes, err := distinct(repetitionsOfFailures, ask)
-	if err == nil && len(outcomes) > 1 {
-		outcomes, err = distinct(moreRepetitions, ask)
-	}
+	same := func(one, other *failureOutcome) bool { return reflect.DeepEqual(one, other) }
+	outcomes, err := answersOf(
+		repetitionsOfFailures, timesOfEachFailure, mostAnswersOfFailures, same, func(int) (*failureOutcome, error) {
+			asked := &failureCase{}
+			if err := json.Unmarshal(data, asked); err != nil {
+				return nil, err
+			}
+			outcome := &failureOutcome{[]nodeChange{}, []podChange{}, []podChange{}}
+			return outcome, inBubble(t, func(t *testing.T) error { return asked.play(t.Context(), outcome) })
+		})
 	if err != nil {
 		return nil, err
-	}
-	if len(outcomes) > mostAnswersOfFailures {
-		return nil, ambiguous{len(outcomes)}
 	}
 	return map[string]any{"outcomes": outcomes}, nil
 }

@@ -31,7 +31,6 @@ import (
 
 const (
 	repetitionsOfTimelines        = 12
-	mostRepetitions               = 1000
 	repetitionsOfOutcomes         = 6
 	mostOutcomes                  = 8
 	toleranceS                    = 0.15
@@ -136,25 +135,21 @@ func inVirtualTime(work func(*testing.T)) {
 	runTest(work)
 }
 
-// answerTimeline plays a case many times, because equal nodes and equal candidates are chosen in any order: until each
-// outcome has come up several times. Where one came up only once, there may be others that did not yet.
+// answerTimeline plays a case many times, because equal nodes and equal candidates are chosen in any order.
 func answerTimeline(t *testing.T, data json.RawMessage) (any, error) {
 	answer := &outcomes{}
-	var times []int
-	for repetition := 0; repetition < repetitionsOfTimelines || slices.Min(times) < repetitionsOfOutcomes; repetition++ {
-		one, err := playTimeline(t, data, repetition, recordedLatencies)
-		if err != nil {
-			return nil, err
-		}
-		answer.ID = one.id
-		known := slices.IndexFunc(answer.Outcomes, one.result.isSame)
-		if known < 0 {
-			known, answer.Outcomes, times = len(times), append(answer.Outcomes, one.result), append(times, 0)
-		}
-		times[known]++
-		if len(times) > mostOutcomes || repetition == mostRepetitions {
-			return nil, ambiguous{len(times)}
-		}
+	var err error
+	answer.Outcomes, err = answersOf(
+		repetitionsOfTimelines, repetitionsOfOutcomes, mostOutcomes, (*outcome).isSame, func(repetition int) (*outcome, error) {
+			one, err := playTimeline(t, data, repetition, recordedLatencies)
+			if err != nil {
+				return nil, err
+			}
+			answer.ID = one.id
+			return one.result, nil
+		})
+	if err != nil {
+		return nil, err
 	}
 	for repetition := range repetitionsWithOtherLatencies {
 		for _, others := range otherLatencies {
