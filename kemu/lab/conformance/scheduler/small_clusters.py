@@ -182,10 +182,10 @@ class World:
         self, namespace: str, name: str, uid: str, node: str, annotations: Mapping[str, str] | None = None
     ) -> None:
         async with self.call():
+            pod = self.changed(name)
             if self.bind_errors.get(name, 0) > 0:
                 self.bind_errors[name] -= 1
                 raise errors.InternalError("the binding was refused")
-            pod = self.changed(name)
             pod.spec.nodeName = node
             pod.status.ClearField("nominatedNodeName")
             now_ns = self.unix_ns()
