@@ -186,16 +186,23 @@ def _default_requests(resources: core_v1_pb2.ResourceRequirements) -> None:
 
 
 def _default_pod_resources(pod: core_v1_pb2.Pod) -> None:
-    """Pod-level limits without requests: the sum of the containers' requests becomes the request, else the limit."""
+    """Pod-level limits without requests: the sum of the containers' requests becomes the request, else the limit. Of
+    huge pages, the sum of the containers' limits becomes the limit."""
     resources = pod.spec.resources
     round_up(resources.requests)
     round_up(resources.limits)
-    if not resources.limits:
+    if not resources.limits and not resources.requests:
         return
     wanted = resources.requests
     try:
+        most = pod_totals.of_containers(pod, pod_totals.LIMITS, use_status=False)
         together = pod_totals.of_containers(pod, pod_totals.REQUESTS, use_status=False)
     except ValueError:
+        return
+    for name, amount in most.items():
+        if name.startswith(requests.HUGE_PAGES_PREFIX) and name not in wanted and name not in resources.limits:
+            resources.limits[name].string = str(amount)
+    if not resources.limits:
         return
     for name, amount in together.items():
         if name in (requests.CPU, requests.MEMORY) and name not in wanted:
