@@ -51,8 +51,9 @@ WHY: Mapping[str, str] = {
         " enough."
     ),
     "lower-priority-affinity": (
-        "In proportion there are 7,968 caches, and from the first important pod on, both searches in vain keep the"
-        " scheduler busy to the end: it makes 144 attempts at such pods over sets, 849 one by one, and 3,000 caches are"
+        "An attempt asks every node, so that evaluations grow with pods times nodes: with 12 caches in proportion there"
+        " are 960 for each important pod, not 10. Where the search is in vain, 7,968 caches stand around, and from the"
+        " first important pod on, both searches keep the scheduler busy to the end: it makes 144 attempts at such pods over sets, 849 one by one, and 3,000 caches are"
         " never bound. An attempt costs 31,000 evaluations over sets, and 5,000 one by one, a sixth; but there is time"
         " for some four million either way."
     ),
