@@ -53,9 +53,9 @@ WHY: Mapping[str, str] = {
     "lower-priority-affinity": (
         "An attempt asks every node, so that evaluations grow with pods times nodes: with 12 caches in proportion there"
         " are 960 for each important pod, not 10. Where the search is in vain, 7,968 caches stand around, and from the"
-        " first important pod on, both searches keep the scheduler busy to the end: it makes 144 attempts at such pods over sets, 849 one by one, and 3,000 caches are"
-        " never bound. An attempt costs 31,000 evaluations over sets, and 5,000 one by one, a sixth; but there is time"
-        " for some four million either way."
+        " first important pod on, both searches keep the scheduler busy to the end: it makes 144 attempts at such pods"
+        " over sets, 849 one by one, and 3,000 caches are never bound. An attempt costs 31,000"
+        " evaluations over sets, and 5,000 one by one, a sixth; but there is time for some four million either way."
     ),
     "sampling": (
         "One percent of a hundred nodes is one node, which leaves nothing to choose; of a thousand it is ten, and with"
