@@ -112,28 +112,34 @@ def parse(text: str) -> Quantity:
         raise ValueError(_what_is_wrong(text))
     sign, whole, fraction, suffix = match.groups()
     fraction = fraction or ""
-    base, exponent, form = 10, 0, Format.DECIMAL_SI
-    if suffix in _DECIMAL_SUFFIXES:
-        exponent = _DECIMAL_SUFFIXES[suffix]
-    elif suffix in _BINARY_SUFFIXES:
-        base, exponent, form = 2, _BINARY_SUFFIXES[suffix], Format.BINARY_SI
-    elif suffix[1:] and suffix[0] in "eE" and suffix[-1].isdigit():
-        exponent, form = int(suffix[1:]), Format.DECIMAL_EXPONENT
-    elif not whole and not fraction:
-        raise ValueError(_what_is_wrong(text))
-    else:
+    known = _interpreted(suffix)
+    if known is None:
+        if not whole and not fraction:
+            raise ValueError(_what_is_wrong(text))
         what = f"unable to parse quantity's suffix: {text!r} ends in {suffix!r}"
         meant = _meant(suffix)
         if meant:
             number = text.removesuffix(suffix)
             raise ValueError(f"{what}; did you mean {' or '.join(f'{number}{unit}' for unit in meant)}?")
         raise ValueError(f"{what}, which is none of {_SUFFIX_HINT}")
+    base, exponent, form = known
     if not text or (not (whole or fraction) and not -9 <= exponent <= _MAX_BARE_EXPONENT[form]):
         raise ValueError(_what_is_wrong(text))
     nano = _nano(int(whole + fraction or "0"), len(fraction), base, exponent)
     if form is Format.BINARY_SI and 0 < nano < NANO:
         form = Format.DECIMAL_SI
     return Quantity(-nano if sign == "-" else nano, form)
+
+
+def _interpreted(suffix: str) -> tuple[int, int, Format] | None:
+    """Base, exponent and format."""
+    if suffix in _DECIMAL_SUFFIXES:
+        return 10, _DECIMAL_SUFFIXES[suffix], Format.DECIMAL_SI
+    if suffix in _BINARY_SUFFIXES:
+        return 2, _BINARY_SUFFIXES[suffix], Format.BINARY_SI
+    if suffix[1:] and suffix[0] in "eE" and suffix[-1].isdigit():
+        return 10, int(suffix[1:]), Format.DECIMAL_EXPONENT
+    return None
 
 
 @text_cache(_CACHE_SIZE)
@@ -148,14 +154,15 @@ def held(text: str) -> str:
     match = _NUMBER.fullmatch(text)
     assert match is not None
     _, whole, fraction, suffix = match.groups()
+    known = _interpreted(suffix)
+    assert known is not None
+    base, exponent, _ = known
     fraction = fraction or ""
     digits = (whole.lstrip("0") or "0") + fraction
-    if suffix in _BINARY_SUFFIXES:
-        exponent = _BINARY_SUFFIXES[suffix]
+    if base == 2:
         is_short = not fraction and len(digits) + exponent * 3 // 10 + 1 <= 15
         is_kept = is_short and int(digits) % 8 != 0
     else:
-        exponent = _DECIMAL_SUFFIXES[suffix] if suffix in _DECIMAL_SUFFIXES else int(suffix[1:])
         scale = exponent - len(fraction)
         is_kept = len(digits) <= 18 and scale >= -9 and scale % 3 == 0 and digits[-3:] != "000" and digits[0] != "0"
     return text if is_kept else str(quantity)

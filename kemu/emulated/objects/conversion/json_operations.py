@@ -28,14 +28,20 @@ def apply(data: dict[str, Any], operations: list[Any]) -> dict[str, Any]:
             raise Invalid("the server rejected our request due to an error in our request") from None
     if not isinstance(found, dict):
         raise Invalid("the server rejected our request due to an error in our request")
-    for one in operations:
-        for path in (one["path"], one.get("from", "")):
-            _order(found, path)
     return found
 
 
-def _order(root: dict[str, Any] | list[Any], path: str) -> None:
-    """The library writes what a path leads through with its keys in order, and leaves the rest as it was sent."""
+def as_written(data: dict[str, Any], operations: Sequence[Any]) -> dict[str, Any]:
+    """What :func:`apply` returned, in the order in which the library writes it: the keys of what a path leads through
+    are sorted, and the rest is as it was sent."""
+    found: dict[str, Any] = plain.copied(data)
+    for one in operations:
+        for path in (one["path"], one.get("from", "")):
+            _sort(found, path)
+    return found
+
+
+def _sort(root: dict[str, Any] | list[Any], path: str) -> None:
     for step in _steps(path):
         if isinstance(root, dict):
             items = sorted(root.items())

@@ -152,7 +152,7 @@ def apply(
         if whole:
             data = cast(dict[str, Any], schemas.as_go_writes(whole, data))
         data = json_operations.apply(data, patch)
-        made, unknown = _made(resource, type(obj), data, level, _Places(whole, kind), shown)
+        made, unknown = _made(resource, type(obj), data, level, _Places(whole, kind, patch), shown)
         obj.CopyFrom(made)
         shapes.tidy(resource.kind, obj)
         return unknown
@@ -304,7 +304,8 @@ class _Places:
         if self.kind == STRATEGIC:
             return go_decoding.of_unstructured(self.expression, manifest)
         # What a merge touches is written with its keys in order.
-        return go_decoding.of_json(self.expression, plain.in_order(manifest) if self.kind == MERGE else manifest)
+        written = plain.in_order(manifest) if self.kind == MERGE else json_operations.as_written(manifest, self.patch)
+        return go_decoding.of_json(self.expression, written)
 
 
 def _made(
