@@ -37,8 +37,19 @@ def test_what_differs_is_told(is_planted: bool, tmp_path: Path, capsys: pytest.C
     assert ("--count 2 | tail -n 1" in capsys.readouterr().out) == is_planted
 
 
-def test_a_recorder_that_leaves_all_out_or_fails(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="elections: the recorder leaves all 2 cases out"):
-        fresh.compare(fresh.Asked("elections", ("true",), {}), "elections", 7, 2)
-    with pytest.raises(fresh.subprocess.CalledProcessError):
-        fresh.compare(fresh.Asked("elections", ("false",), {}), "elections", 7, 2)
+def test_a_recorder_that_leaves_all_out_or_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The other families are asked all the same, and the whole fails."""
+    asked = (
+        fresh.Asked("elections", ("true",), {"elections": 1}),
+        fresh.Asked("scheduler", ("sh", "-c", "echo building >&2; echo no such tag >&2; exit 3"), {"sampling": 1}),
+    )
+    monkeypatch.setattr(fresh, "ASKED", asked)
+    monkeypatch.setattr("sys.argv", ["fresh", "--seed", "7", "--cases", "4"])
+    assert fresh.main() == 1
+    assert [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()] == [
+        "the recorder leaves all 2 cases out",
+        "the recorder ended with 3: no such tag",
+        "cases of seed 7: 0 of 0 agree, without elections, sampling",
+    ]
