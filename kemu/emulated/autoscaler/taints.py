@@ -68,7 +68,11 @@ def unready(node: core_v1_pb2.Node) -> core_v1_pb2.Node:
 
 
 def readiness(node: core_v1_pb2.Node) -> tuple[bool, int]:
-    """Whether a node is ready, and since when it is so or not, in Unix ns (``GetNodeReadiness``)."""
+    """Whether a node is ready, and since when it is so or not, in Unix ns (``GetNodeReadiness``).
+
+    One with a startup taint is not, unless it is cordoned: startup taints are looked for on nodes that are ready and
+    schedulable (``FilterOutNodesWithStartupTaints``).
+    """
     ready, since_ns = True, 0
     for condition in node.status.conditions:
         kind, status = condition.type, condition.status
@@ -84,4 +88,4 @@ def readiness(node: core_v1_pb2.Node) -> tuple[bool, int]:
                 since_ns = max(since_ns, meta.unix_ns(taint.timeAdded))
     if meta.get_condition(node.status.conditions, "Ready") is None:
         return False, 0
-    return ready and not is_starting(node), since_ns
+    return ready and (node.spec.unschedulable or not is_starting(node)), since_ns
