@@ -38,7 +38,7 @@ def _without_empty(value: Any) -> Any:
         return {
             key: _without_empty(each)
             for key, each in value.items()
-            if each or key not in ("annotations", "labels", "taints", "tolerations", "ownerReferences")
+            if each or not (isinstance(each, list) or key in ("annotations", "labels"))
         }
     return [_without_empty(each) for each in value] if isinstance(value, list) else value
 
