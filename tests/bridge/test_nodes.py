@@ -179,6 +179,7 @@ def test_kubelets_do_over_the_rest_api_what_they_do_in_kemu(kubeconfig: Path, tm
     assert "low on resource: memory" in " ".join(traced.stdout.split())
 
 
+@pytest.mark.thorough
 def test_nodes_that_a_killed_process_left_are_taken_over_or_removed(kubeconfig: Path, tmp_path: Path) -> None:
     api = _Api(kubeconfig)
     with _kubelets(kubeconfig, tmp_path / "log", "--count=2", "--name-prefix=left-") as kubelets:

@@ -36,6 +36,7 @@ def test_packed_values_are_what_they_were() -> None:
         assert change.is_deletion or isinstance(change._value, Past)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", ["chaos/restored-backup", "chaos/drain-under-budget", "races/priority-against-qos", "jobs/two-owners"]
 )

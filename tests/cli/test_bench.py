@@ -33,6 +33,7 @@ def test_throughput_says_what_it_leaves_out(capsys: pytest.CaptureFixture[str]) 
     assert "left out against a real cluster: no kubelets" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_several_numbers_of_nodes(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = ["--nodes", "20,40"]
     assert main(["bench", "schedule", "--workload", "SchedulingBasic", *sizes, "--pods", "3", "--json"]) == 0
@@ -40,6 +41,7 @@ def test_several_numbers_of_nodes(capsys: pytest.CaptureFixture[str]) -> None:
     assert [(one["nodes"], one["pods"]) for one in found] == [(20, 3), (40, 3)]
 
 
+@pytest.mark.thorough
 def test_several_numbers_of_schedulers(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "racing", "--nodes", "3", "--pods", "2", "--schedulers", "2,3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["racing"]
@@ -48,6 +50,7 @@ def test_several_numbers_of_schedulers(capsys: pytest.CaptureFixture[str]) -> No
     assert all(one["launched_mib"] > 0 < one["calibration_python_ms"] for one in found)
 
 
+@pytest.mark.thorough
 def test_commands_on_the_log_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "trace", "--nodes", "2", "--pods", "5", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["trace"]

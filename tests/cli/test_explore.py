@@ -67,6 +67,7 @@ def result(folder: Path) -> dict[str, Any]:
 
 
 class TestWhatIsFound:
+    @pytest.mark.thorough
     def test_is_told_as_one_object(self, result: dict[str, Any]) -> None:
         assert {"scenario", "runs", "runs_per_s", "strategies", "coverage", "failures", "verdict"} <= set(result)
         assert result["verdict"] == "fails"
@@ -142,6 +143,7 @@ def test_a_scenario_that_fails_anyway_is_not_searched(tmp_path: Path, capsys: py
     assert "hopeless fails as it is" in capsys.readouterr().out
 
 
+@pytest.mark.thorough
 def test_only_the_checks_that_are_asked_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "out")
     arguments = ("races/two-schedulers-one-node", "--strategy", "observe-late", "--runs", "10", "--out", out)

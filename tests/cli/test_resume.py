@@ -121,6 +121,7 @@ def ended(process: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 BY_NIGHT = pytest.mark.nightly("six seconds for each moment at which it is killed")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=BY_NIGHT), pytest.param(2, marks=BY_NIGHT)])
 def test_a_run_that_was_killed_goes_on_to_the_same_digest(
@@ -192,6 +193,7 @@ def test_an_interruption_says_how_to_go_on_and_reaches_a_run_that_was_woken(
     assert ended(kemu("run", "--resume", out, "--json"))["digest"] == digest
 
 
+@pytest.mark.thorough
 def test_without_its_checkpoint_a_run_is_made_again_and_has_to_be_the_same(
     scenario: Path, out: Path, digest: str
 ) -> None:
@@ -250,6 +252,7 @@ def test_a_changed_scenario_is_refused(
     assert (out / FILE_NAME).read_bytes() == log
 
 
+@pytest.mark.thorough
 def test_a_variant_that_is_over_is_kept_and_the_next_goes_on(scenario: Path, out: Path) -> None:
     scenario.write_text(SCENARIO.replace("200s", "120s") + "  matrix: {seed: [1, 2, 3]}\n")
     whole = ended(kemu("run", scenario, "--out", out.parent / "whole", "--json", "--no-checkpoints"))

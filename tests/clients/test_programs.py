@@ -65,11 +65,13 @@ def in_virtual_time(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[s
         yield {name: threads.submit(python_programs.run, kubeconfig, name) for name in python_programs.OPERATORS}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("program", python_programs.OPERATORS)
 def test_an_operator_in_virtual_time(in_virtual_time: dict[str, Future[Any]], program: str) -> None:
     assert in_virtual_time[program].result() == recordings.of(program)
 
 
+@pytest.mark.thorough
 def test_terminals_with_many_watches_see_every_event(kubeconfig: Path) -> None:
     summary, timings = go_programs.run(kubeconfig, "load", "-count=100", "-seconds=2", "-rate=20")
     assert summary == {"watches": 100, "all seen by all": True, "failed": 0}

@@ -54,6 +54,7 @@ def test_a_rule_switched_off_disagrees(policy: dict[str, Any]) -> None:
 CASES = [case for family in FAMILIES for case in case_files.read(DATA / f"{family}.jsonl.gz")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("call_ms", "step_ms"), [(1, 1), (2, 1), (5, 1), (3, 0)])
 def test_small_latencies_decide_nothing(call_ms: int, step_ms: int) -> None:
     """As the record says of itself; but for one case, where the steps of 33 slow attempts in a row add up, and for
@@ -73,6 +74,7 @@ ENOUGH = LOTS if os.environ.get("KEMU_NIGHTLY") == "1" else 5
 """Lots by day, once all outcomes have come up."""
 
 
+@pytest.mark.thorough
 def test_whatever_lot_is_drawn_the_answer_is_among_the_recorded_ones() -> None:
     """And each of them comes up: the choice between equals is as free as that of the real scheduler.
 

@@ -108,6 +108,7 @@ def groups(found: Played) -> dict[str, Any]:
     }
 
 
+@pytest.mark.thorough
 def test_the_pods_of_an_indexed_job_are_a_gang(tmp_path: Path) -> None:
     """``job_scheduling_manager.go``: for three pods there is room, for six there is none, and none of them starts."""
     indexed = {"completionMode": "Indexed"}

@@ -325,6 +325,7 @@ HUNDRED = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", SEEDS[:2])
 def test_a_tenth_of_a_hundred_nodes_dies(seed: int, tmp_path: Path) -> None:
     played = play(tmp_path, HUNDRED, seed)

@@ -173,6 +173,7 @@ def test_a_sentence_tells_how_many_claims_stand_and_names_the_others() -> None:
     assert repeats.counted(found) == "2 stand, 2 turn, 1 is undecided"
 
 
+@pytest.mark.thorough
 def test_the_large_repetition_is_the_same_experiment_on_more_nodes() -> None:
     large = catalogue.large("ping-pong")
     experiment, _ = catalogue.load("ping-pong")

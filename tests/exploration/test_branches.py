@@ -89,6 +89,7 @@ VARIED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("what", VARIED)
 def test_cells_are_the_same(what: str) -> None:
     source = sweep(*VARIED[what])
@@ -199,6 +200,7 @@ print(json.dumps([shared, told]))
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     [

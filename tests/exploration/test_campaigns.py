@@ -58,6 +58,7 @@ def inline() -> list[Any]:
     return found(made)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_number_of_workers_does_not_matter(jobs: int, inline: list[Any]) -> None:
     with Workers(jobs) as workers:
@@ -86,6 +87,7 @@ def inline_portfolio() -> list[Any]:
 BY_NIGHT = pytest.mark.nightly("72 runs for each number of workers, and two workers do it by day")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("jobs", [pytest.param(1, marks=BY_NIGHT), 2, pytest.param(4, marks=BY_NIGHT)])
 def test_so_it_is_with_all_strategies(jobs: int, inline_portfolio: list[Any]) -> None:
     with Workers(jobs) as workers:

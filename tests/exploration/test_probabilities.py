@@ -23,6 +23,7 @@ def explained() -> Explanation:
     return explanations.explain(loader.loads(races.STALE))
 
 
+@pytest.mark.thorough
 def test_the_failure_is_decided_when_the_scheduler_looks() -> None:
     """Scheduler red looks at 5.504 s, and says what it has chosen at 6.004 s."""
     curve = probabilities.curve(explained(), instants=6, suffixes=8)
@@ -91,6 +92,7 @@ def test_a_chart_has_a_column_for_each_instant() -> None:
     assert charts.summary(Curve(points, None, 50)) == ""
 
 
+@pytest.mark.thorough
 def test_a_check_that_is_expected_to_fail_has_a_curve_too() -> None:
     text = races.TWICE + "  expect: [{check: pod-bound-at-most-once, holds: false}]\n"
     curve = probabilities.curve(explanations.explain(loader.loads(text)), instants=3, suffixes=3)
@@ -114,6 +116,7 @@ spec:
 """Which of two equal nodes it is, the scheduler draws."""
 
 
+@pytest.mark.thorough
 def test_random_ties_are_drawn_anew() -> None:
     explanation = explanations.explain(loader.loads(DRAWN))
     curve = probabilities.curve(explanation, instants=5, suffixes=16)

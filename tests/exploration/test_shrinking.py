@@ -107,6 +107,7 @@ def _without_holds(data: Any) -> dict[str, Any]:
     return {key: value for key, value in data["spec"].items() if key != "holds"}
 
 
+@pytest.mark.thorough
 def test_many_jobs_come_to_the_same_end_with_as_many_executions() -> None:
     scenario, failure, alone = race(1)
     together = shrinker.shrink(scenario, failure, jobs=2)
@@ -224,6 +225,7 @@ spec:
 """
 
 
+@pytest.mark.thorough
 def test_latencies_left_to_chance_become_holds() -> None:
     plain = loader.loads(BY_CHANCE)
     seeds = (dataclasses.replace(plain, seed=seed) for seed in range(40))

@@ -174,6 +174,7 @@ def test_a_webhook_that_fails_refuses_pods_in_the_run(with_configuration: bool, 
     assert check.holds, check
 
 
+@pytest.mark.thorough
 def test_pods_that_were_evicted_for_their_disk_fill_it_again(tmp_path: Path) -> None:
     found: list[Object] = json.loads(json.dumps(printed.objects(Cluster(3, "16Gi", "4", APPS, seconds=600))))
     old = next(one for one in found if one["kind"] == "ReplicaSet")
@@ -206,6 +207,7 @@ def _under(condition: str, *more: Object) -> list[Object]:
     return [*found, *more]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("condition", "key"), [("MemoryPressure", "memory"), ("DiskPressure", "disk")])
 def test_a_node_under_pressure_is_under_pressure_in_the_run(
     condition: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -27,6 +27,7 @@ def test_twenty_bugs_name_the_event_that_decides() -> None:
     assert len(right) >= 20
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     [BY_DAY, *(pytest.param(name, marks=pytest.mark.nightly("five seconds each")) for name in CHEAP)],

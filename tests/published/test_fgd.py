@@ -162,6 +162,7 @@ def test_a_model_that_a_pod_does_not_allow_is_lost_to_it() -> None:
     assert found.fragmented.tolist() == [300, 300, 0.75 * 300 + 0.25 * 1300]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "policy", ["06-FGD", pytest.param("04-GpuPacking", marks=pytest.mark.nightly("four seconds, as for the other"))]
 )

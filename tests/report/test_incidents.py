@@ -61,6 +61,7 @@ def page(folder: Path) -> Iterator[Page]:
     assert wrong == []
 
 
+@pytest.mark.thorough
 @needs_chromium
 def test_the_first_screen_tells_what_led_to_what_and_names_the_best_remedy(page: Page) -> None:
     first = page.locator("section.first").first

@@ -198,6 +198,7 @@ spec:
 """
 
 
+@pytest.mark.thorough
 def test_cores_limits_faults_and_real_times_together_repeat() -> None:
     """Crashes and pauses of actors whose jobs are on a core: every pod is bound, and the run is the same again."""
     first, second = kemu.run(TOGETHER), kemu.run(TOGETHER)

@@ -136,6 +136,7 @@ def _without_revisions(data: Any) -> Any:
     return data
 
 
+@pytest.mark.thorough
 def test_standing_and_exact_heartbeats_show_the_same(tmp_path: Path) -> None:
     standing, exact = (Play(LIVELY, mode, tmp_path / mode) for mode in ("standing", "exact"))
     assert standing.read == exact.read

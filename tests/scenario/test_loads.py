@@ -158,6 +158,7 @@ def test_it_can_be_overridden() -> None:
     )
 
 
+@pytest.mark.thorough
 @given(
     share=st.floats(0.05, 1.2),
     of=st.sampled_from(["cpu", "memory"]),

@@ -243,6 +243,7 @@ def test_gpus_are_devices_where_the_trace_says_so(folder: Path) -> None:
     assert not shared.spec.HasField("affinity")  # type: ignore[attr-defined]
 
 
+@pytest.mark.thorough
 def test_pods_of_the_trace_claim_their_gpus(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     file.write_text(AS_DEVICES)

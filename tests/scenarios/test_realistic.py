@@ -84,6 +84,7 @@ def test_only_pieces_of_the_museum_are_about_moments() -> None:
     assert all(name.startswith("museum/") and name in catalog.shipped() for name in MOMENTS)
 
 
+@pytest.mark.thorough
 def test_realistic_times_together_are_those_of_real_clusters() -> None:
     """Within a factor of two, as docs/scenarios.md says."""
     loading = importlib.machinery.SourceFileLoader("gendocs", str(GENDOCS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -92,6 +93,7 @@ def facts(decider: Decider, filtering: Filtering) -> dict[str, Any]:
     }
 
 
+@pytest.mark.thorough
 @few
 @given(histories(), st.data())
 def test_what_follows_events_is_what_is_built_anew(history: list[tuple[Any, ...]], data: st.DataObject) -> None:
@@ -118,6 +120,7 @@ def test_what_follows_events_is_what_is_built_anew(history: list[tuple[Any, ...]
             assert kept == facts(other, other.filter(fresh.pending(pod)))
 
 
+@pytest.mark.thorough
 @few
 @given(histories(), st.data())
 def test_columns_agree_with_nodes_asked_one_by_one(history: list[tuple[Any, ...]], data: st.DataObject) -> None:
@@ -172,6 +175,7 @@ def test_the_sums_are_those_of_the_pods(history: list[tuple[Any, ...]]) -> None:
             assert sums == node.requested
 
 
+@pytest.mark.thorough
 @few
 @given(histories(), st.data())
 def test_a_nominated_pod_of_lower_priority_changes_nothing(history: list[tuple[Any, ...]], data: st.DataObject) -> None:

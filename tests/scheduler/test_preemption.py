@@ -295,6 +295,7 @@ def test_the_quick_dry_run_agrees_with_the_general_one(data: st.DataObject) -> N
     assert quick == (([general], {}) if isinstance(general, preemption.Candidate) else ([], {"n1": general}))
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_filters_that_let_a_node_pass_anyway_need_not_be_asked(data: st.DataObject) -> None:

@@ -44,6 +44,7 @@ def test_decisions_are_those_of_the_plain_scheduler(seeds: range) -> None:
         assert not differences(case, decisions.answer(case)), f"seed {seed}"
 
 
+@pytest.mark.thorough
 def test_a_pod_that_names_its_nodes_is_told_the_same_as_when_all_nodes_are_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

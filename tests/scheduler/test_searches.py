@@ -179,6 +179,7 @@ def test_spreading_over_zones() -> None:
     assert (result.node, victims(result)) == ("n", ["twin"])
 
 
+@pytest.mark.thorough
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_a_simulation_without_pods_elsewhere_says_what_the_filters_say_when_they_are_gone(data: st.DataObject) -> None:

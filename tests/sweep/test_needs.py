@@ -160,6 +160,7 @@ def test_a_cell_larger_than_the_machine_fails_alone_and_is_tried_again_elsewhere
         assert sweep.ordered()[0].peak_bytes == measured.peak_bytes
 
 
+@pytest.mark.thorough
 def test_a_cell_out_of_memory_is_tried_three_times(tmp_path: Path) -> None:
     (tmp_path / "hungry.py").write_text(HUNGRY)
     text = test_sweeps.MOODY.replace("moody:Moody", "hungry:Hungry")

@@ -58,6 +58,7 @@ def plot(folder: Path, out: Path, *options: str) -> int:
     return main(["plot", str(folder), *options, "--out", str(out), "--title", "", "--font-size", "8"])
 
 
+@pytest.mark.thorough
 def test_a_pdf_has_the_size_and_the_fonts_asked_for_and_the_same_bytes_in_each_process(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -86,6 +86,7 @@ def _data(part: Any) -> Iterator[list[dict[str, Any]]]:
             yield from _data(each)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["svg", pytest.param("png", marks=pytest.mark.nightly("five seconds, as for SVG"))])
 def test_all_pictures_twice_give_the_same_bytes_in_another_process_without_fonts(

@@ -184,6 +184,7 @@ def test_two_sweeps_do_not_write_one_folder(whole: tuple[Path, bytes]) -> None:
         Sweep(experiment(), whole[0])
 
 
+@pytest.mark.thorough
 def test_a_cell_that_fails_ends_nothing(tmp_path: Path) -> None:
     (tmp_path / "moody.py").write_text(PLUGIN)
     with Workers(2) as workers, Sweep(experiment(MOODY, str(tmp_path / "e.yaml")), tmp_path / "out") as sweep:
@@ -262,6 +263,7 @@ def test_ctrl_c_keeps_what_is_done(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.thorough
 def test_loads_and_nodes_vary_and_figures_are_of_the_window(tmp_path: Path) -> None:
     text = """\
 apiVersion: kemu.dev/v1
@@ -294,6 +296,7 @@ spec:
     assert found["claims"][0]["id"] == "fuller"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("measure", ["", "    measure: {until: 10s}\n"])
 def test_means_over_times_of_different_lengths_are_told(
     measure: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -246,6 +246,7 @@ def test_what_was_never_judged_fails(pytester: pytest.Pytester) -> None:
     assert "not judged in any of 2 runs" in failure(result)[-1]
 
 
+@pytest.mark.thorough
 def test_workers_of_xdist_find_the_same(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(HEAD + PROGRAM + TOO_LARGE)
     for name in ("two", "three"):
@@ -285,6 +286,7 @@ def test_mistakes_on_the_command_line(pytester: pytest.Pytester) -> None:
     assert "no strategy of programs is called luck; there are" in result.stdout.str()
 
 
+@pytest.mark.thorough
 def test_exploration_finds_what_no_seed_shows(pytester: pytest.Pytester) -> None:
     body = f"@pytest.mark.kemu(scenario='{RACE}', runs=40, strategy='STRATEGY')\ndef test_it():\n    pass\n"
     pytester.makepyfile(HEAD + body.replace("STRATEGY", "seeds"))
@@ -341,6 +343,7 @@ async def test_each_node_gets_one():
 """
 
 
+@pytest.mark.thorough
 def test_exploration_finds_the_race_of_a_scheduler_of_ones_own(pytester: pytest.Pytester) -> None:
     """It relies on the answer to its binding to come before the next pod."""
     imports = "from kemu.emulated.client import clients, informers, retries\n"
