@@ -190,6 +190,7 @@ assert late() is None
     subprocess.run([sys.executable, "-c", script], timeout=60, check=True)
 
 
+@pytest.mark.thorough
 def test_a_worker_that_begins_as_a_copy_makes_the_same_records(tmp_path: Path) -> None:
     """Where nobody else runs in the process, and it ends with that process, whatever becomes of it."""
     script = """

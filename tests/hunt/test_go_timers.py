@@ -77,6 +77,7 @@ spec:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_requeues_come_about(tmp_path: Path) -> None:
     if shutil.which("go") is None:

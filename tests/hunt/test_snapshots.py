@@ -91,6 +91,7 @@ def test_a_trial_by_a_snapshot_is_the_one_from_the_start(tmp_path: Path) -> None
     assert [[name in one[3] for name in names] for one in by_snapshot[1:]] == [[True, False], [False, True]]
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_another_set_up_shows(tmp_path: Path) -> None:
     """The check of the test above can fail."""

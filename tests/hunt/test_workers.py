@@ -35,6 +35,7 @@ def hunt(capsys: pytest.CaptureFixture[str]) -> Hunt:
     return run
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("who", "plan", "told"),

@@ -23,6 +23,7 @@ def search(tmp_path: Path, **options: Any) -> tuple[campaigns.Search, list[trial
         return made, list(made.go())
 
 
+@pytest.mark.thorough
 def test_jobs_make_no_difference(tmp_path: Path) -> None:
     found = []
     for jobs in (1, 2):
