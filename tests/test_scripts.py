@@ -1,7 +1,8 @@
-"""``scripts/test`` leaves nothing behind."""
+"""``scripts/test`` leaves nothing behind, and touches nothing of other runs."""
 
 from __future__ import annotations
 
+import getpass
 import os
 import shutil
 import signal
@@ -31,6 +32,12 @@ def test_computes():
 """
 
 
+PASSES = """
+def test_passes(tmp_path):
+    pass
+"""
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """Two files of tests, of which one only computes, and what ``scripts/test`` needs."""
@@ -47,14 +54,32 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
+FEW = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p xdist -p pytest_timeout"}
+
+
+def test_what_other_runs_left_stays(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """pytest removes files of older runs, and fails if somebody still writes there."""
+    for name in ("tests/test_some.py", "tests/test_more.py"):
+        (checkout / name).write_text(PASSES)
+    files = tmp_path_factory.mktemp("files")
+    older = [files / f"pytest-of-{getpass.getuser()}" / f"pytest-{number}" for number in range(9)]
+    for folder in older:
+        folder.mkdir(parents=True)
+    places = {"TMPDIR": str(files), "PYTEST_DEBUG_TEMPROOT": str(files)}
+    subprocess.run(
+        [checkout / "scripts" / "test"], env={**os.environ, **FEW, **places}, check=True, stdout=subprocess.DEVNULL
+    )
+    assert all(folder.exists() for folder in older)
+    assert list(files.iterdir()) == [older[0].parent]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_what_was_started(checkout: Path, number: signal.Signals) -> None:
     (checkout / "tests" / "test_waits.py").write_text(WAITS)
     (checkout / "tests" / "test_computes.py").write_text(COMPUTES)
-    few = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "-p xdist -p pytest_timeout"}
     begun = checkout / "begun"
     script = subprocess.Popen(
-        [checkout / "scripts" / "test"], env={**os.environ, **few}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        [checkout / "scripts" / "test"], env={**os.environ, **FEW}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     groups: set[int] = set()
     try:
