@@ -13,15 +13,19 @@ from typing import Any
 
 import grpc
 import grpc.aio
+import pytest
 
 from kemu import errors
 from kemu.emulated.apiserver.server import ApiServer
+from kemu.emulated.apiserver.storage import Storage
+from kemu.emulated.apiserver.watch import feed as feed_module
 from kemu.emulated.apiserver.watch.feed import Feed
 from kemu.emulated.client.clients import Client
 from kemu.runtime.env import SECOND_NS, ActorSpec, Clock, Env
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
-from tests.apiserver.apiserver_cluster import SERVERS, pod
+from tests.apiserver import apiserver_cluster
+from tests.apiserver.apiserver_cluster import SERVERS, Cluster, pod
 
 CONNECTS_AFTER_S = 0.5
 """Longer than it takes until whoever waits for the cache asks for progress."""
@@ -151,3 +155,32 @@ def test_who_waits_no_longer_does_not_take_the_watch_along() -> None:
         assert [one.metadata.name for one in (await client.list("pods", resource_version="0")).items] == ["a"]
 
     run(main)
+
+
+def test_what_is_written_between_two_pages_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list is as old as its first page, and the watch begins there."""
+    monkeypatch.setattr(feed_module, "PAGE", 2)
+
+    async def main(cluster: Cluster) -> None:
+        writer, pages, range_of = cluster.client_of(1), 0, Storage.range
+
+        async def interrupted(self: Storage, *arguments: Any, limit: int = 0, **options: Any) -> Any:
+            nonlocal pages
+            found = await range_of(self, *arguments, limit=limit, **options)
+            if limit == feed_module.PAGE:
+                pages += 1
+                await writer.create(pod(f"new-{pages}"))
+            return found
+
+        for name in "abcde":
+            await writer.create(pod(name))
+        await cluster.runtime.crash("apiserver/0")
+        monkeypatch.setattr(Storage, "range", interrupted)
+        await cluster.runtime.restart("apiserver/0")
+        await cluster.clock.sleep(1)
+        assert pages > 1
+        lists = [await cluster.client_of(number).list("pods", resource_version="0") for number in (0, 1)]
+        names = [[one.metadata.name for one in found.items] for found in lists]
+        assert names[0] == names[1]
+
+    apiserver_cluster.run(main, servers=({}, {}))

@@ -10,7 +10,7 @@ import pytest
 from kemu.emulated.apiserver.admission import node_restrictions
 from kemu.emulated.apiserver.authorization import roles
 from kemu.emulated.apiserver.registry import bindings, deletions, evictions, reads, registry
-from kemu.emulated.apiserver.watch import cache, fanout
+from kemu.emulated.apiserver.watch import cache, fanout, feed
 from kemu.emulated.objects import meta
 from kemu.messages.v1 import api_pb2
 from tests.mutants.planting import Decides, mutant
@@ -245,3 +245,23 @@ def _(patch: pytest.MonkeyPatch) -> None:
 def _(patch: pytest.MonkeyPatch) -> None:
     allows = roles.allows
     patch.setattr(roles, "allows", lambda grants, asked: allows([one._replace(namespace="") for one in grants], asked))
+
+
+@mutant(
+    "API server",
+    "a-list-in-pages-is-as-new-as-its-last-page",
+    "chaos/apiserver-failover timing=realistic apiServers.replicas=2 'chaos=["
+    "{id: one, at: 20s, for: 2s, crash: {actor: apiserver/0}},"
+    "{id: another, at: 30s, for: 2s, crash: {actor: apiserver/1}},"
+    "{id: scheduler, at: 33s, for: 1s, crash: {actor: scheduler/default-scheduler/0}}]'",
+)
+def _(patch: pytest.MonkeyPatch) -> None:
+    """Found by a soak with more keys than one page has."""
+    list_all = feed.Feed._list
+
+    async def too_new(self: feed.Feed, at: int = 0) -> tuple[list[Any], int, int]:
+        entries, _, now = await list_all(self, at)
+        return entries, now, now
+
+    patch.setattr(feed, "PAGE", 3)
+    patch.setattr(feed.Feed, "_list", too_new)

@@ -79,7 +79,7 @@ class Feed:
         while True:
             try:
                 oldest = await self._oldest() if self._records and self._is_back() else 0
-                entries, revision = await self._list(oldest)
+                entries, listed, revision = await self._list(oldest)
                 break
             except (ServiceUnavailable, Compacted):
                 await self._pause()
@@ -91,7 +91,7 @@ class Feed:
         self._storage.connection.is_new = False
         self._held.clear()
         self._behind = revision
-        self._received = oldest or revision
+        self._received = listed
         self._cache.load(entries, self._received)
 
     def _is_back(self) -> bool:
@@ -174,8 +174,9 @@ class Feed:
                 # Perhaps nothing of what changed concerns us, and no news will come by itself.
                 self._ask_for_progress()
 
-    async def _list(self, at: int = 0) -> tuple[list[Entry], int]:
-        """Everything, as it is now or was at a revision; and the revision of now."""
+    async def _list(self, at: int = 0) -> tuple[list[Entry], int, int]:
+        """Everything, as it is now or was at a revision; that revision; and the one of now, which is later where
+        somebody has written between two pages."""
         start, end = resources.REGISTRY, key_ranges.prefix_end(resources.REGISTRY)
         entries: list[Entry] = []
         revision = 0
@@ -185,7 +186,7 @@ class Feed:
             at = at or revision
             entries += [Entry(pair.key, pair.mod_revision, pair.value) for pair in response.kvs]
             if not response.more:
-                return entries, revision
+                return entries, at, revision
             start = entries[-1].key + b"\0"
 
     async def _follow(self) -> bool:
