@@ -1,4 +1,5 @@
-"""A Ray node of our own, with as few processes as Ray runs with: a GCS, a raylet, and two stand-ins for its agents.
+"""A Ray node of our own, with as few processes as Ray runs with: a GCS, a raylet, and two that stand in for its agents:
+one does nothing, the other one forks workers.
 
 ``ray.init`` would also start an autoscaler, a dashboard server, a log monitor and two agents: 2.5 s of CPU time and
 400 MB that no run needs. Ray has no public option for any of them, so this module relies on ``ray._private.node``.
@@ -8,17 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import grpc
 
 from kemu.runtime import threads
 from kemu.runtime.ray import processes
-from kemu.runtime.ray.broker import standins, workers
+from kemu.runtime.ray.broker import forks, standins, workers
 
 OBJECT_STORE_BYTES = 80 << 20
 """The least that Ray accepts; kemu puts no object there."""
@@ -50,8 +53,8 @@ _PRESTART_TIMEOUT_S = 5.0
 _IDLE = "ray::IDLE"
 """Name of a worker that waits."""
 
-_AGENTS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
-_AT_ONCE = "--maximum_startup_concurrency="
+_BARE = ("-I", "-S")
+"""Options of Python for a script that takes nothing from outside its standard library."""
 _PORTS = ("DASHBOARD_AGENT_LISTEN", "METRICS_AGENT", "METRICS_EXPORT", "RUNTIME_ENV_AGENT")
 """Which the agents would tell the raylet in files, and the raylet waits for."""
 _NO_PORT = -1
@@ -91,7 +94,7 @@ class Node:
             object_store_memory=OBJECT_STORE_BYTES,
             include_dashboard=False,
             gcs_address=head,
-            worker_path=str(Path(workers.__file__).resolve()) if lean else None,
+            worker_path=_script(workers) if lean else None,
         )
         with _stand_ins(cpus) if lean else contextlib.nullcontext():
             self._node: Any = (LeanNode if lean else RayNode)(parameters, head=head is None, shutdown_at_exit=False)
@@ -147,12 +150,13 @@ def _stand_ins(cpus: int) -> Iterator[None]:
 
     def start_with_stand_ins(command: list[str], *arguments: Any, **options: Any) -> Any:
         given = dict(word.partition("=")[::2] for word in command if word.startswith("--"))
-        if any(word.startswith(_AGENTS) for word in command):
+        if "--raylet_socket_name" in given:
             for name in _PORTS:
                 port = getattr(_raylet, f"{name}_PORT_NAME", None)  # not every Ray has these files
                 if port is not None:
                     _raylet.persist_port(given["--session_dir"], given["--node_id"], port, _NO_PORT)
-        return start([_stood_in(word, cpus) for word in command], *arguments, **options)
+            command = [_stood_in(word, cpus, given["--raylet_socket_name"]) for word in command]
+        return start(command, *arguments, **options)
 
     with _starting:
         services.start_ray_process = start_with_stand_ins
@@ -162,13 +166,25 @@ def _stand_ins(cpus: int) -> Iterator[None]:
             services.start_ray_process = start
 
 
-def _stood_in(word: str, cpus: int) -> str:
-    if word.startswith(_AT_ONCE):  # Ray's number is that of the cores: it starts no more workers beforehand
-        return f"{_AT_ONCE}{cpus}"
-    for agent in _AGENTS:
-        if word.startswith(agent):
-            return f"{agent}{sys.executable} -I -S {Path(standins.__file__).resolve()}"
-    return word
+def _script(module: ModuleType) -> str:
+    return str(Path(str(module.__file__)).resolve())
+
+
+def _stood_in(word: str, cpus: int, raylet: str) -> str:
+    name, _, value = word.partition("=")
+    match name:
+        case "--dashboard_agent_command":
+            value = subprocess.list2cmdline([sys.executable, *_BARE, _script(standins)])
+        case "--runtime_env_agent_command":
+            value = subprocess.list2cmdline([sys.executable, _script(forks), raylet])
+        case "--python_worker_command":
+            script = subprocess.list2cmdline([_script(workers)])
+            value = value.replace(script, f"{subprocess.list2cmdline(_BARE)} {script}")
+        case "--maximum_startup_concurrency":  # Ray's is the number of cores: it starts no more workers beforehand
+            value = str(cpus)
+        case _:
+            return word
+    return f"{name}={value}"
 
 
 def environment(*, local: bool) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """Stands in for an agent of a raylet: does nothing, and ends with the raylet. Run as a script.
 
 A raylet starts two helpers in Python, for the dashboard and for runtime environments, of 80 MB and half a second of CPU
-time each, and ends when one of them does. kemu uses neither.
+time each, and ends when one of them does. kemu uses neither; in place of the other one runs `forks`.
 """
 
 import ctypes

@@ -1,0 +1,90 @@
+"""Workers of Ray that are forked from a process which has imported what they need."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kemu.runtime.ray import processes
+from kemu.runtime.ray.broker import forks, workers
+
+IMPORTS_S = 60
+
+
+@pytest.fixture
+def raylet(tmp_path: Path) -> str:
+    return str(tmp_path / "raylet")
+
+
+@pytest.fixture
+def forking(raylet: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, str(forks.__file__), raylet])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def ask(raylet: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", "-S", str(workers.__file__), *arguments, f"--raylet-name={raylet}"]
+    return subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=IMPORTS_S, check=False
+    )
+
+
+def soon(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_worker_has_the_arguments_environment_and_streams_of_who_asked(
+    raylet: str, forking: subprocess.Popen[bytes]
+) -> None:
+    """What Ray's script says of arguments that are no worker's comes where it is asked for; each time anew."""
+    lines = []
+    for columns in ("60", "200"):
+        asked = ask(raylet, f"--node-id={columns}", COLUMNS=columns)
+        assert asked.returncode == 0
+        assert asked.stderr.startswith("usage: default_worker.py ")
+        assert "the following arguments are required: --cluster-id," in asked.stderr
+        assert "--node-id" not in asked.stderr.partition("required:")[2]
+        lines.append(asked.stderr.count("\n"))
+    assert lines[0] > lines[1], "COLUMNS"
+    assert forking.poll() is None
+    soon(lambda: not processes.descendants(forking.pid))  # no zombies either
+
+
+def test_others_may_not_ask(raylet: str, forking: subprocess.Popen[bytes]) -> None:
+    ask(raylet)
+    assert os.stat(workers.socket_of(raylet)).st_mode & 0o077 == 0
+
+
+def test_where_nobody_forks_the_raylet_learns_it(raylet: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_START_S", 0.05)
+    with pytest.raises(OSError, match="No such file"):
+        workers.ask([f"--raylet-name={raylet}"])
+
+
+def test_the_process_that_forks_ends_with_its_raylet(raylet: str) -> None:
+    starts = "import subprocess, sys; print(subprocess.Popen(sys.argv[1:]).pid, flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", starts, sys.executable, str(forks.__file__), raylet]
+    parent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert parent.stdout is not None
+        found = processes.of(int(parent.stdout.readline()))
+        ask(raylet)
+        assert found is not None
+        assert processes.runs(found)
+    finally:
+        parent.kill()
+        parent.communicate()
+    soon(lambda: not processes.runs(found))
