@@ -10,7 +10,7 @@ import pytest
 from kemu.emulated.store import watch_responses, watch_streams
 from kemu.emulated.store.mvcc import KeySpace
 from kemu.emulated.store.watch_streams import WatchStream
-from kemu.emulated.store.watches import Hub
+from kemu.emulated.store.watches import MAX_QUEUE_BYTES, Hub
 from kemu.messages.etcd import rpc_pb2
 
 HEADER = rpc_pb2.ResponseHeader(cluster_id=1, member_id=2, raft_term=3)
@@ -19,9 +19,9 @@ HEADER = rpc_pb2.ResponseHeader(cluster_id=1, member_id=2, raft_term=3)
 class World:
     """A key space and a hub, without journal or network."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, max_queue_bytes: int = MAX_QUEUE_BYTES) -> None:
         self.space = KeySpace()
-        self.hub = Hub(self.space, HEADER, **options)
+        self.hub = Hub(self.space, HEADER, max_queue_bytes)
 
     def put(self, key: bytes, value: bytes = b"v", *, publish: bool = True) -> int:
         self.space.put(key, value)

@@ -110,7 +110,7 @@ class Store(variants.Varied):
         """The last revision in the run log."""
         header = rpc_pb2.ResponseHeader(cluster_id=CLUSTER_ID, member_id=MEMBER_ID, raft_term=1)
         self.requests = operations.Requests(self.space, header)
-        self.hub = watches.Hub(self.space, header)
+        self.hub = watches.Hub(self.space, header, watches.MAX_QUEUE_BYTES)
         self._compactions: list[tuple[int, asyncio.Future[None] | None]] = []
         """Revisions, not journaled yet, and who waits for that."""
         self._unanswered: collections.deque[tuple[int, Settle | Answers]] = collections.deque()

@@ -23,7 +23,7 @@ from kemu.emulated.store.watch_streams import MAX_RESPONSE_BYTES, NO_DELETE, NO_
 from kemu.messages.etcd import rpc_pb2
 
 MAX_QUEUE_BYTES = 4 << 20
-"""What a stream may have in its queue before its watchers lag."""
+"""What a stream of the store may have in its queue before its watchers lag."""
 BROADCAST_ID = -1
 """The watch id of responses that are for the whole stream, and of watchers that were not created."""
 
@@ -48,7 +48,7 @@ class Group:
 class Hub:
     """All streams and watchers of the store."""
 
-    def __init__(self, space: KeySpace, header: rpc_pb2.ResponseHeader, max_queue_bytes: int = MAX_QUEUE_BYTES) -> None:
+    def __init__(self, space: KeySpace, header: rpc_pb2.ResponseHeader, max_queue_bytes: int) -> None:
         """``header``: a ``ResponseHeader`` with all but the revision."""
         self.published = space.revision
         """The last revision that watchers may know of."""

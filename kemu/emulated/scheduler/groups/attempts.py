@@ -125,6 +125,8 @@ class Attempts:
         if result.error is not None:
             one.failure = Failure(result.error.message, reason=SCHEDULER_ERROR)
             return one
+        if filtering is not None:
+            filtering.tally = dict(filtering.tally)  # which is logged when the nodes are as before again
         one.node = result.node
         if not result.node:
             if filtering is None:
