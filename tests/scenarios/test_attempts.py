@@ -13,7 +13,7 @@ from kemu.runtime.runlog.frames import FILE_NAME, Reader
 from tests.scenarios.test_shipped import SCENARIOS
 
 
-@pytest.mark.parametrize("name", ["groups/gang", "groups/gang-after-gang", "groups/group-made-anew", "seeds/pod-affinity"])
+@pytest.mark.parametrize("name", ["groups/gang", "groups/gang-after-gang", "seeds/pod-affinity"])
 def test_each_node_passes_or_is_rejected_by_one_plugin(name: str, tmp_path: Path) -> None:
     """Also of members of a gang, whose attempts are logged when all have been tried."""
     runner.run_all(loader.load(SCENARIOS[name]), runner.Options(out=tmp_path, runtime="sim"))
