@@ -100,6 +100,9 @@ def test_runs_share_it_and_nothing_is_left(state: Path) -> None:
 
         code, status = kemu("ray", "status")
         assert (status["runs"], status["unfit"], status["workers"]) == (True, "", 4)
+        workers = [each for each in processes.descendants(cluster.pid) if processes.name(each).startswith("ray::")]
+        scores = {Path(f"/proc/{each.pid}/oom_score_adj").read_text() for each in workers}
+        assert scores == {"1000\n"}, "when memory runs out, they go first"
         everything += [each.pid for each in processes.descendants(cluster.pid)]
     finally:
         ended = kemu("ray", "down")
