@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,9 +14,27 @@ from pathlib import Path
 import pytest
 
 from kemu.runtime.ray import processes
-from kemu.runtime.ray.broker import forks, workers
+from kemu.runtime.ray.broker import forks, nodes, workers
 
 IMPORTS_S = 60
+KILLED = """
+import os, signal, subprocess, sys
+import ray
+from kemu.runtime.ray.broker import nodes
+
+node = nodes.Node(sys.argv[1], cpus=1)
+ray.init(address=node.address, log_to_driver=False)
+
+@ray.remote(num_cpus=0)
+class Worker:
+    def start(self):
+        return os.getpid(), subprocess.Popen(["sleep", "600"]).pid
+
+worker, started = ray.get(Worker.remote().start.remote())
+os.kill(worker, signal.SIGKILL)
+print(started, flush=True)
+sys.stdin.read()
+"""
 
 
 @pytest.fixture
@@ -88,3 +108,22 @@ def test_the_process_that_forks_ends_with_its_raylet(raylet: str) -> None:
         parent.kill()
         parent.communicate()
     soon(lambda: not processes.runs(found))
+
+
+@pytest.mark.ray
+def test_what_a_killed_worker_has_started_ends_too() -> None:
+    directory = tempfile.mkdtemp(prefix="kemu-", dir="/tmp")
+    environment = {**nodes.environment(local=True), "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    driver = subprocess.Popen(
+        [sys.executable, "-c", KILLED, directory], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+    )
+    try:
+        assert driver.stdout is not None
+        started = processes.of(int(driver.stdout.readline()))
+        soon(lambda: started is None or not processes.runs(started))
+    finally:
+        running = processes.descendants(driver.pid)
+        driver.kill()
+        driver.communicate()
+        processes.end([*running, *processes.using(directory)], grace_s=0.0)
+        processes.remove(directory)

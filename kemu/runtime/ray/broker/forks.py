@@ -70,15 +70,17 @@ def _is_worker(listener: socket.socket) -> bool:
             os.environ.clear()
             os.environ.update(asked["environment"])
             sys.argv[1:] = asked["arguments"]
-            _be_ended_first()
+            _be_as_rays_own()
         for stream in streams:
             os.close(stream)
         return not forked
     return False
 
 
-def _be_ended_first() -> None:
-    """When memory runs out: as Ray's own workers, before Ray and before other programs."""
+def _be_as_rays_own() -> None:
+    """A process group of its own, so that the raylet ends what a worker leaves behind; and the first to be ended when
+    memory runs out."""
+    os.setpgid(0, 0)
     with contextlib.suppress(OSError):  # not on Linux
         Path("/proc/self/oom_score_adj").write_text("1000")
 
