@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -38,8 +37,10 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def raylet(tmp_path: Path) -> str:
-    return str(tmp_path / "raylet")
+def raylet() -> Iterator[str]:
+    """A name as short as Ray's: that of a socket may have a hundred characters."""
+    with tempfile.TemporaryDirectory(prefix="kemu-", dir="/tmp") as folder:
+        yield f"{folder}/raylet"
 
 
 @pytest.fixture
