@@ -7,13 +7,13 @@ import secrets
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from kemu.runtime.ray import processes
 from kemu.runtime.ray.broker import forks, nodes, workers
+from tests.ray.world import until_true
 
 IMPORTS_S = 60
 KILLED = """
@@ -60,13 +60,6 @@ def ask(raylet: str, *arguments: str, **environment: str) -> subprocess.Complete
     )
 
 
-def soon(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_a_worker_has_the_arguments_environment_and_streams_of_who_asked(
     raylet: str, forking: subprocess.Popen[bytes]
 ) -> None:
@@ -81,7 +74,7 @@ def test_a_worker_has_the_arguments_environment_and_streams_of_who_asked(
         lines.append(asked.stderr.count("\n"))
     assert lines[0] > lines[1], "COLUMNS"
     assert forking.poll() is None
-    soon(lambda: not processes.descendants(forking.pid))  # no zombies either
+    until_true(lambda: not processes.descendants(forking.pid), timeout_s=10)  # no zombies either
 
 
 def test_others_may_not_ask(raylet: str, forking: subprocess.Popen[bytes]) -> None:
@@ -108,7 +101,7 @@ def test_the_process_that_forks_ends_with_its_raylet(raylet: str) -> None:
     finally:
         parent.kill()
         parent.communicate()
-    soon(lambda: not processes.runs(found))
+    until_true(lambda: not processes.runs(found), timeout_s=10)
 
 
 @pytest.mark.ray
@@ -121,7 +114,7 @@ def test_what_a_killed_worker_has_started_ends_too() -> None:
     try:
         assert driver.stdout is not None
         started = processes.of(int(driver.stdout.readline()))
-        soon(lambda: started is None or not processes.runs(started))
+        until_true(lambda: started is None or not processes.runs(started), timeout_s=10)
     finally:
         running = processes.descendants(driver.pid)
         driver.kill()

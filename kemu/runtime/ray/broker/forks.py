@@ -6,7 +6,6 @@ agent for runtime environments (see `standins`): it begins and ends with the ray
 """
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
@@ -17,14 +16,13 @@ import socket
 import sys
 from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
 _NO_JOB = "ffffffff"
 """What Ray tells workers that it starts before there is a job. ``import ray`` reads it, and keeps it."""
 
 
 def serve(raylet: str) -> None:
     """Returns in each worker, which has the arguments, environment and streams of who asked."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    processes.end_with_parent()
     if os.getppid() == 1:  # the raylet had gone before the kernel knew
         sys.exit()
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -89,6 +87,7 @@ if __name__ == "__main__":
     ours = str(Path(__file__).resolve().parents[4])
     if ours not in sys.path:
         sys.path.append(ours)
+    from kemu.runtime.ray import processes
     from kemu.runtime.ray.broker import workers
 
     serve(sys.argv[1])
