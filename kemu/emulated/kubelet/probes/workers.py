@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from kemu.emulated.kubelet.pods.containers import Container
+from kemu.emulated.kubelet.pods.containers import SIDECAR, Container
 from kemu.emulated.kubelet.probes.answers import LIVENESS, READINESS, STARTUP
 from kemu.messages.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, Clock, Timer
@@ -238,8 +238,15 @@ class ProbeWorker:
     def _see(self, start: int) -> None:
         """A container that was not seen before."""
         self._start, self._number, self._answers, self.result = start, 0, None, None
+        has_started = self.kind == STARTUP and self.container.kind == SIDECAR and not self.container.holds_start
         if not self._is_adopted:
             self._set(_FIRST[self.kind])
+            if has_started:
+                # A worker says first that such a sidecar has started (issue 136910 of Kubernetes), as below, and takes
+                # it back at once: the pod is synced twice.
+                self._host.updated(self)
+        elif has_started:
+            self._set(SUCCESS)
         self._is_adopted = False
         self._on_hold = False
 
@@ -304,8 +311,7 @@ class ProbeWorker:
             first_ns = self._first_ns()
             if tick_ns < first_ns:
                 tick_ns = self._tick_from(first_ns)
-            if self.result == SUCCESS:
-                self._next_ns = tick_ns
+            elif self.result == SUCCESS:
                 certain = self._certain()
                 self._sleeps, self._started_ns = True, container.started_ns
                 self._doubt_ns = None if certain is None else tick_ns + certain * self._period_ns
@@ -331,7 +337,9 @@ class ProbeWorker:
         """Count the probes that the worker has slept through; ticks of this very instant, and what it was to wake for,
         are still to come."""
         now_ns = self._clock.now_ns()
-        until_ns = now_ns if not self._sleeps or self._doubt_ns is None else min(now_ns, self._doubt_ns)
+        until_ns = now_ns
+        if self._sleeps:
+            until_ns = now_ns + 1 if self._doubt_ns is None else min(now_ns + 1, self._doubt_ns)
         if self._next_ns < until_ns:
             passed = self._pass_ticks(until_ns)
             if self._sleeps:

@@ -112,6 +112,10 @@ class _World:
         self._note()
 
     def unhealthy(self, worker: workers.Worker, container: containers.Container, kind: str) -> None:
+        # A container takes time to stop: what else is due in this instant comes first, as in the record.
+        self._in(0, self._kill, container, kind)
+
+    def _kill(self, container: containers.Container, kind: str) -> None:
         self.kills.append([self._now_ms(), container.name, kind])
         if self._case["restartMs"]:
             self._in(self._case["restartMs"], self._step, "start", container.name)
