@@ -201,3 +201,24 @@ def test_probes_that_fail_are_counted_however_late_one_wakes_for_them(clock: _Cl
         (30, "failed", False),
         (30, "failure"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("is_adopted", "holds_start", "told"),
+    [
+        (True, False, ["success"]),
+        (True, True, []),
+        (False, False, ["unknown", "unknown"]),
+        (False, True, ["unknown"]),
+    ],
+)
+def test_a_sidecar_that_has_started_by_its_status(is_adopted: bool, holds_start: bool, told: list[str]) -> None:
+    """Its startup probe says so when the kubelet is new, and tells twice when the container is."""
+    clock = _Clock()
+    container = containers.Container(containers.SIDECAR, 0, core_v1_pb2.Container(name="proxy"))
+    container.has_started, container.state, container.holds_start = True, containers.RUNNING, holds_start
+    host = _Host(clock, answers.SUCCEEDS, 0)
+    spec = core_v1_pb2.Probe(initialDelaySeconds=60)
+    probe = workers.ProbeWorker(clock, answers.STARTUP, spec, container, host, is_adopted=is_adopted)  # type: ignore[arg-type]
+    probe.begin()
+    assert [what for _, what in host.told] == told
