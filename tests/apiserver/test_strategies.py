@@ -29,6 +29,10 @@ OBJECTS: dict[str, dict[str, Any]] = {
     "controllerrevisions": {"revision": 1},
     "priorityclasses": {"value": 5},
     "services": {"spec": {"ports": [{"port": 80}]}},
+    "persistentvolumes": {
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}}
+    },
+    "pods": {"spec": {**TEMPLATE["spec"], "schedulingGates": [{"name": "example.com/a"}]}},
 }
 
 
@@ -184,5 +188,36 @@ def test_services_and_roles_may_be_created_by_an_update() -> None:
             created = await cluster.client.update(new(plural))
             assert created.metadata.uid
         await refusal(errors.NotFound, cluster.client.update(new("configmaps")), cluster)
+
+    run(main)
+
+
+def test_a_volume_tells_since_when_it_is_in_its_phase() -> None:
+    async def main(cluster: Cluster) -> None:
+        def since(volume: Any) -> int:
+            return int(volume.status.lastPhaseTransitionTime.seconds)
+
+        created = await create(cluster, "persistentvolumes")
+        assert since(created) == created.metadata.creationTimestamp.seconds
+        await cluster.clock.sleep(10)
+        same = await patch(cluster, "persistentvolumes", {"status": {"message": "still pending"}}, "status")
+        assert since(same) == since(created)
+        update = convert.from_json(type(same), convert.to_json(same))
+        update.status.ClearField("lastPhaseTransitionTime")
+        assert since(await cluster.client.update(update, "status")) == since(created), "a client need not know it"
+        other = await patch(cluster, "persistentvolumes", {"status": {"phase": "Available"}}, "status")
+        assert since(other) == since(created) + 10
+        stated = {"phase": "Bound", "lastPhaseTransitionTime": "1970-01-01T00:00:01Z"}
+        assert since(await patch(cluster, "persistentvolumes", {"status": stated}, "status")) == 1
+
+    run(main)
+
+
+def test_a_gated_pod_tells_since_when_it_waits() -> None:
+    async def main(cluster: Cluster) -> None:
+        created = await create(cluster, "pods")
+        [condition] = created.status.conditions
+        assert condition.reason == "SchedulingGated"
+        assert condition.lastTransitionTime == created.metadata.creationTimestamp
 
     run(main)

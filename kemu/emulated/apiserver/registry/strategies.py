@@ -131,6 +131,28 @@ def _tell_local(service: apiregistration_v1_pb2.APIService, now_ns: int) -> None
         meta.set_time(condition.lastTransitionTime, now_ns)
 
 
+def _time_gates(pod: core_v1_pb2.Pod, now_ns: int) -> None:
+    """``applySchedulingGatedCondition``: since when the pod waits for its gates. A new pod has no other condition."""
+    for condition in pod.status.conditions:
+        meta.set_time(condition.lastTransitionTime, now_ns)
+
+
+def _time_phase(volume: core_v1_pb2.PersistentVolume, now_ns: int) -> None:
+    """``persistentvolumeStrategy.PrepareForCreate``."""
+    meta.set_time(volume.status.lastPhaseTransitionTime, now_ns)
+
+
+def _time_new_phase(new: core_v1_pb2.PersistentVolume, old: core_v1_pb2.PersistentVolume, now_ns: int) -> None:
+    """``persistentvolumeStatusStrategy.PrepareForUpdate``: a client may also set the time itself."""
+    after, before = new.status, old.status
+    has_time = after.HasField("lastPhaseTransitionTime")
+    if after.phase != before.phase:
+        if not has_time or after.lastPhaseTransitionTime == before.lastPhaseTransitionTime:
+            meta.set_time(after.lastPhaseTransitionTime, now_ns)
+    elif not has_time and before.HasField("lastPhaseTransitionTime"):
+        after.lastPhaseTransitionTime.CopyFrom(before.lastPhaseTransitionTime)
+
+
 Request = registrations.Request
 
 
@@ -350,6 +372,7 @@ _RULES: dict[str, dict[str, Any]] = {
             "resize": Subresource(resizes.prepare, resizes.validate, defaults=True),
             "ephemeralcontainers": Subresource(ephemeral.prepare, ephemeral.validate, defaults=True),
         },
+        "stamp": _time_gates,
         "grace_s": _pod_grace_s,
     },
     "events": {"create_on_update": True, "dependents": UNSUPPORTED},
@@ -357,6 +380,10 @@ _RULES: dict[str, dict[str, Any]] = {
     "endpoints": {"create_on_update": True},
     "limitranges": {"create_on_update": True},
     "secrets": {"prepare_update": _prepare_secret},
+    "persistentvolumes": {
+        "stamp": _time_phase,
+        "subresources": {"status": Subresource(_keep_spec, kinds.validate_status_update, stamp=_time_new_phase)},
+    },
     "persistentvolumeclaims": {"prepare_update": _prepare_claim},
     "podtemplates": {"counts": _has_new_template},
     "replicationcontrollers": {"counts": _has_new_spec, "dependents": ORPHANED},

@@ -18,6 +18,7 @@ from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.streams import Event, Streams, Watch
 from kemu.emulated.gateway.verbs import reads
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.objects.templates import generations
 from kemu.errors import Gone
 from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.v1 import api_pb2
@@ -211,5 +212,7 @@ def _bookmark(call: Call, event: Event) -> bytes:
     found.metadata.resourceVersion = str(event.resource_version)
     if call.row.kind in _SCALED and call.row.group == "apps":
         found.spec.replicas = 0
+    if call.row.kind == "DaemonSet" and call.row.group == "apps":
+        generations.put(found, 0)
     data: bytes = found.SerializeToString(deterministic=True)
     return data
