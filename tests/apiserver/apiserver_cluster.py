@@ -120,10 +120,11 @@ def run(
     servers: Sequence[Mapping[str, Any]] = ({},),
     seed: int = 0,
     timing: Mapping[str, Any] | None = None,
+    etcd: Mapping[str, Any] | None = None,
 ) -> T:
-    """Play ``main`` against one API server for each configuration."""
+    """Play ``main`` against one API server for each configuration. ``etcd``: that of the store."""
     recorder = Recorder()
-    specs = [ActorSpec("store", "tests.apiserver.fake_etcd:Etcd")]
+    specs = [ActorSpec("store", "tests.apiserver.fake_etcd:Etcd", etcd or {})]
     specs += [ActorSpec(f"apiserver/{number}", FACTORY, config) for number, config in enumerate(servers)]
 
     async def drive(runtime: SimRuntime) -> T:

@@ -23,7 +23,7 @@ INSTANCES: list[Etcd] = []
 """Those that were started, newest last: tests reach into them."""
 
 
-class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
+class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer, rpc_pb2_grpc.MaintenanceServicer):
     """Keeps every version of every key."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
@@ -39,11 +39,15 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
         """Ranges over more than one key whose values were read."""
         self.is_mute = False
         """Watches send nothing."""
+        self.version = config.get("version", "3.6.12")
+        self.events_after_s = 0.0
+        """Events are sent so much later, and answers about progress before them, as by old versions of etcd."""
         self.answers_after_s = 0.0
         """Transactions are carried out at once and answered so much later."""
         INSTANCES.append(self)
         env.serve(rpc_pb2_grpc.add_KVServicer_to_server, self)
         env.serve(rpc_pb2_grpc.add_WatchServicer_to_server, self)
+        env.serve(rpc_pb2_grpc.add_MaintenanceServicer_to_server, self)
 
     async def run(self) -> None:
         self.env.ready()
@@ -112,6 +116,7 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
         keys = sorted(key for key in state if (request.key <= key < end if end else key == request.key))
         response.count = len(keys)
         if not request.count_only:
+            keys = [key for key in keys if state[key].mod_revision >= request.min_mod_revision]
             shown = keys[: request.limit] if request.limit else keys
             response.kvs.extend([state[key] for key in shown])
             response.more = len(shown) < len(keys)
@@ -151,6 +156,9 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
         self.compacted = request.revision
         return rpc_pb2.CompactionResponse()
 
+    async def Status(self, request: Any, context: Any) -> Any:
+        return rpc_pb2.StatusResponse(version=self.version)
+
     # --- Watch ---------------------------------------------------------------------------------------------------
 
     async def Watch(self, request_iterator: Any, context: Any) -> None:
@@ -170,6 +178,8 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
         at = bisect.bisect_left(self.log, create.start_revision, key=lambda entry: entry[0])
         try:
             while True:
+                if self.events_after_s:
+                    await self.env.clock.sleep(self.events_after_s)
                 response = rpc_pb2.WatchResponse()
                 response.header.revision = self.revision
                 for revision, key, value, created_at, version in self.log[at:]:

@@ -184,3 +184,57 @@ def test_what_is_written_between_two_pages_is_not_lost(monkeypatch: pytest.Monke
         assert names[0] == names[1]
 
     apiserver_cluster.run(main, servers=({}, {}))
+
+
+OLD = "3.4.23"
+
+
+def test_an_old_etcd_that_is_ahead_of_its_events_is_not_believed() -> None:
+    async def main(cluster: Cluster) -> None:
+        cluster.etcd.events_after_s = 0.7
+        for name in "ab":
+            await cluster.client.create(pod(name))
+            cluster.etcd.change({b"/elsewhere": name.encode()})
+        listed = await cluster.client.list("pods")
+        assert [one.metadata.name for one in listed.items] == ["a", "b"]
+        assert int(listed.resource_version) == cluster.etcd.revision
+
+    apiserver_cluster.run(main, servers=[{"store_is_etcd": True}], etcd={"version": OLD})
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_with_an_old_etcd_the_cache_learns_from_the_keys_how_far_it_is(is_gone: bool) -> None:
+    async def main(cluster: Cluster) -> None:
+        created = await cluster.client.create(pod("a"))
+        await cluster.client.list("pods", resource_version=created.metadata.resourceVersion)
+        cluster.etcd.is_mute = True
+        if is_gone:
+            await cluster.client.delete("pods", "a", "default", grace_period_seconds=0)
+        revision = cluster.etcd.change({b"/elsewhere": b"x"})
+        start_ns = cluster.clock.now_ns()
+        reading = cluster.client.list("pods", resource_version=str(revision))
+        if is_gone:
+            await apiserver_cluster.refusal(errors.ServerTimeout, reading)
+        else:
+            assert (await reading).resource_version == str(revision)
+            assert cluster.clock.now_ns() - start_ns < 0.3e9
+
+    apiserver_cluster.run(main, servers=[{"store_is_etcd": True}], etcd={"version": OLD})
+
+
+@pytest.mark.parametrize(
+    ("version", "tells"),
+    [
+        ("3.4.23", False),
+        ("3.4.30", False),
+        ("3.4.31", True),
+        ("3.5.0", False),
+        ("3.5.12", False),
+        ("3.5.13", True),
+        ("3.6.12", True),
+        ("4.0.0", True),
+        ("unknown", False),
+    ],
+)
+def test_which_versions_of_etcd_tell_their_progress(version: str, tells: bool) -> None:
+    assert feed_module.tells_progress(version) == tells

@@ -47,6 +47,7 @@ from kemu.runtime.runlog.events import ObjectCorrupt, WatchCut
 
 DEFAULTS: dict[str, Any] = {
     "store": "store",  # name of the actor that serves the etcd API
+    "store_is_etcd": False,  # a real one, of whatever version
     "record_store": False,  # log what the store does, in place of one that cannot: a real etcd
     "cache_lag_s": 0.0,  # hold news from the store back for so long: stale reads
     "admission": list(admission.DEFAULT_ON),
@@ -99,7 +100,13 @@ class ApiServer:
         self.cache = WatchCache(settings["window_events"], settings["window_bytes"])
         self.cache.on_corrupt = lambda key: env.log(ObjectCorrupt(key=key.decode("utf-8", "backslashreplace")))
         self.feed = variants.choose(Feed, varied)(
-            env, channel, self.storage, self.cache, settings["cache_lag_s"], settings["record_store"]
+            env,
+            channel,
+            self.storage,
+            self.cache,
+            settings["cache_lag_s"],
+            records=settings["record_store"],
+            is_etcd=settings["store_is_etcd"],
         )
         bounds = buffers.Bounds(**settings["watch_bytes"])
         self.kinds = Kinds(self.cache, env.clock)

@@ -100,7 +100,7 @@ class Storage:
     :class:`kemu.errors.OutcomeUnknown` when the store does not answer; all a plain :class:`kemu.errors.ApiError` when
     it refuses."""
 
-    __slots__ = ("_answer", "_crash_steps", "_deadlines", "_hands_over", "_kv", "_step", "connection")
+    __slots__ = ("_answer", "_crash_steps", "_deadlines", "_hands_over", "_kv", "_maintenance", "_step", "connection")
 
     def __init__(self, env: Env, channel: Channel) -> None:
         self._step = env.step
@@ -109,6 +109,7 @@ class Storage:
         self._answer = self._deadlines.answer
         self.connection = Connection(env, channel)
         self._kv = rpc_pb2_grpc.KVStub(channel)  # type: ignore[no-untyped-call]
+        self._maintenance = rpc_pb2_grpc.MaintenanceStub(channel)  # type: ignore[no-untyped-call]
         # What expects something else says so in a message.
         self._hands_over = getattr(channel, "takes_standins", False) and type(self)._expect is Storage._expect
 
@@ -180,6 +181,25 @@ class Storage:
                 return await self._answer(method(request))
             except grpc.aio.AioRpcError as error:
                 connection.write_failed(error)
+
+    async def version(self) -> str:
+        """Of etcd: ``3.6.12``."""
+        response = await self._read(self._maintenance.Status, rpc_pb2.StatusRequest())
+        return str(response.version)
+
+    async def is_unchanged(self, start: bytes, end: bytes, since: int, until: int) -> bool:
+        """Whether no key of the range was written or deleted after one revision, up to another. Raises
+        :class:`kemu.errors.Compacted`."""
+        # Which keys are gone is not told, but how many there are: a key that came in place of another one is new.
+        request = rpc_pb2.RangeRequest(
+            key=start, range_end=end, revision=until, min_mod_revision=since + 1, limit=1, keys_only=True
+        )
+        now = await self._read(self._kv.Range, request)
+        if now.kvs:
+            return False
+        request = rpc_pb2.RangeRequest(key=start, range_end=end, revision=since, count_only=True)
+        before = await self._read(self._kv.Range, request)
+        return bool(now.count == before.count)
 
     async def revision(self) -> int:
         """The revision of the store now."""

@@ -1,12 +1,17 @@
 """The watch on the store that fills the watch cache: one list of everything, then one watch, resumed where it broke.
 
 ``cache_lag_s`` holds each message back for that long, in order, so that stale reads can be had on purpose.
+
+Etcd before 3.4.31 and 3.5.13 answers a request for progress with a revision whose events may still be to come (issue
+15220 of etcd; issue 123192 of Kubernetes). kube-apiserver then sends reads on to etcd. Here they go on waiting for the
+cache, which asks the keys themselves whether any has changed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -40,13 +45,24 @@ class Feed:
     """One for each API server."""
 
     def __init__(
-        self, env: Env, channel: Channel, storage: Storage, cache: WatchCache, lag_s: float, records: bool = False
+        self,
+        env: Env,
+        channel: Channel,
+        storage: Storage,
+        cache: WatchCache,
+        lag_s: float,
+        records: bool = False,
+        is_etcd: bool = False,
     ) -> None:
         self._lag_ns = int(lag_s * SECOND_NS)
         self.on_held: Callable[[], None] = lambda: None
         """Told of each message that is held back."""
         self._records = records
         """Log what the store did, in place of a store that cannot: a real etcd."""
+        self._is_etcd = is_etcd
+        """The store is a real etcd, of whatever version."""
+        self._tells_progress = True
+        """What the store says of its progress is true."""
         self._env = env
         self._watch = rpc_pb2_grpc.WatchStub(channel).Watch  # type: ignore[no-untyped-call]
         self._storage = storage
@@ -62,7 +78,7 @@ class Feed:
         self._call: Any = None
         """The watch, once the store has created it."""
         self._asking: asyncio.Future[None] | None = None
-        """Writes the latest request for progress."""
+        """Writes the latest request for progress, or finds out about it."""
 
     @property
     def lag_ns(self) -> int:
@@ -78,6 +94,8 @@ class Feed:
         """List the whole store, once it can be reached."""
         while True:
             try:
+                if self._is_etcd:
+                    self._tells_progress = tells_progress(await self._storage.version())
                 oldest = await self._oldest() if self._records and self._is_back() else 0
                 entries, listed, revision = await self._list(oldest)
                 break
@@ -172,7 +190,7 @@ class Feed:
                 cache.leave(reached)
             if cache.revision < revision:
                 # Perhaps nothing of what changed concerns us, and no news will come by itself.
-                self._ask_for_progress()
+                self._ask_for_progress(revision)
 
     async def _list(self, at: int = 0) -> tuple[list[Entry], int, int]:
         """Everything, as it is now or was at a revision; that revision; and the one of now, which is later where
@@ -277,7 +295,7 @@ class Feed:
             # A message without events says how far the store is, and that nothing is missing up to there.
             self._cache.advance(response.header.revision)
 
-    def _ask_for_progress(self) -> None:
+    def _ask_for_progress(self, revision: int) -> None:
         """Unless that is under way.
 
         Not before the watch has been created: the store would answer for a stream without watches, and name a revision
@@ -286,10 +304,33 @@ class Feed:
         """
         call = self._call
         if call is not None and (self._asking is None or self._asking.done()):
-            self._asking = self._env.spawn(_request_progress(call), "request for progress")
+            asks = _request_progress(call) if self._tells_progress else self._look_at_keys(revision)
+            self._asking = self._env.spawn(asks, "request for progress")
+
+    async def _look_at_keys(self, revision: int) -> None:
+        """The cache is as new as ``revision`` if no key has changed since."""
+        cache = self._cache
+        seen = cache.revision
+        start = resources.REGISTRY
+        try:
+            is_new = await self._storage.is_unchanged(start, key_ranges.prefix_end(start), seen, revision)
+        except (ServiceUnavailable, Compacted):
+            return  # Whoever still waits asks again.
+        if is_new and cache.revision == seen:
+            cache.advance(revision)
 
     async def _pause(self) -> None:
         await self._env.clock.sleep(RETRY_S * (0.5 + self._env.random.random()))
+
+
+def tells_progress(version: str) -> bool:
+    """Whether an etcd of this version answers a request for progress once it has sent all events before
+    (``endpointSupportsRequestWatchProgress``)."""
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    if found is None:
+        return False
+    number = tuple(int(part) for part in found.groups())
+    return number >= (3, 5, 13) or (3, 4, 31) <= number < (3, 5)
 
 
 async def _request_progress(call: grpc.aio.StreamStreamCall) -> None:

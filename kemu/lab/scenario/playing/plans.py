@@ -170,7 +170,8 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
     for n in range(scenario.api_servers.replicas):
         if scenario.store.etcd_address:
             # A real etcd writes no run log: the first API server does it, from what it watches.
-            config = {**config, "store": f"etcd://{scenario.store.etcd_address}", "record_store": n == 0}
+            address = f"etcd://{scenario.store.etcd_address}"
+            config = {**config, "store": address, "store_is_etcd": True, "record_store": n == 0}
         specs.append(_spec(scenario, f"apiserver/{n}", APISERVER_FACTORY, config))
     return specs
 
