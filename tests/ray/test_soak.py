@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak import attacks, witnesses
+from tests.soak import attacks, processes, witnesses
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,3 +53,13 @@ def test_a_write_that_is_neither_there_nor_replaced_is_lost() -> None:
     deleted = {"/c": 10}
     found = witnesses.lost_of(acknowledged, held, deleted)
     assert [text.split(",")[0] for text in found] == ["revision 6 of /b", "revision 8 of /d"]
+
+
+@pytest.mark.parametrize(("slow", "leaks", "expected"), [(1, 0, 0.0), (6, 0, 0.0), (1, 60, 60.0), (6, 60, 10.0)])
+def test_caches_that_fill_slowly_on_a_busy_machine_are_no_leak(slow: int, leaks: int, expected: float) -> None:
+    """Caches have what they hold once the process has taken 2 s of CPU; a leak is as large as the work."""
+    traces = processes.Traces(())
+    work_s = [when / 30 / slow for when in range(0, 1000, 2)]
+    samples = [(2.0 * number, cpu, int((min(cpu, 2) + leaks * cpu / 2) * 2**20)) for number, cpu in enumerate(work_s)]
+    traces._memory["cell"] = {1: samples}
+    assert traces.growth(30, 2.0) == {"cell": pytest.approx(expected, abs=0.01)}

@@ -55,6 +55,15 @@ def own_memory_bytes(pid: int) -> int | None:
     return int(kib) << 10 if kib is not None else None
 
 
+def _cpu_s(pid: int) -> float | None:
+    """None: it has ended."""
+    try:
+        used = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return None
+    return float(used.user + used.system)
+
+
 class Traces:
     """What the processes of a run have used so far, to look for when they are gone."""
 
@@ -62,8 +71,8 @@ class Traces:
         """``apart``: processes of the soak itself."""
         self._apart = apart
         self._shared: dict[str, None] = {}
-        self._memory: dict[str, dict[int, list[tuple[float, int]]]] = {}
-        """By process name and pid: when, and how much."""
+        self._memory: dict[str, dict[int, list[tuple[float, float, int]]]] = {}
+        """By process name and pid: when, how many seconds of CPU it had taken, and how many bytes it had."""
 
     def look(self, now_s: float, names: Mapping[str, int]) -> None:
         """``names``: of processes whose memory counts, and their pids."""
@@ -73,9 +82,9 @@ class Traces:
                     if mapped.path.startswith(SHARED_MEMORY):
                         self._shared[mapped.path.removesuffix(" (deleted)")] = None
         for name, pid in names.items():
-            memory = own_memory_bytes(pid)
-            if memory is not None:
-                self._memory.setdefault(name, {}).setdefault(pid, []).append((now_s, memory))
+            memory, cpu_s = own_memory_bytes(pid), _cpu_s(pid)
+            if memory is not None and cpu_s is not None:
+                self._memory.setdefault(name, {}).setdefault(pid, []).append((now_s, cpu_s, memory))
 
     def left_behind(self) -> list[str]:
         """What of it is still there."""
@@ -86,14 +95,16 @@ class Traces:
         ports = [f"port {found.laddr.port}" for found in listening if found.pid in pids]
         return processes + ports + shared
 
-    def growth(self, warm_s: float) -> dict[str, float]:
-        """MiB a minute by name: the slope within each life of a process, from ``warm_s`` after its beginning on, over
-        all of its lives together. Without those that were never observed for as long again."""
+    def growth(self, warm_s: float, warm_cpu_s: float) -> dict[str, float]:
+        """MiB a minute by name: the slope within each life of a process, over all of its lives together. Each counts
+        from ``warm_s`` after its beginning on, once it has taken ``warm_cpu_s`` of CPU: on a busy machine caches fill
+        slowly. Without those that were never observed for ``warm_s`` then."""
         found = {}
         for name, lives in self._memory.items():
             above = below = longest = 0.0
             for samples in lives.values():
-                kept = [sample for sample in samples if sample[0] - samples[0][0] >= warm_s]
+                began_s = samples[0][0]
+                kept = [(when, memory) for when, cpu, memory in samples if when - began_s >= warm_s and cpu >= warm_cpu_s]
                 if len(kept) < 3:
                     continue
                 longest = max(longest, kept[-1][0] - kept[0][0])
@@ -107,6 +118,6 @@ class Traces:
 
     def most_bytes(self) -> dict[str, int]:
         return {
-            name: max(memory for samples in lives.values() for _, memory in samples)
+            name: max(memory for samples in lives.values() for *_, memory in samples)
             for name, lives in self._memory.items()
         }

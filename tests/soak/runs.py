@@ -23,8 +23,8 @@ from tests.soak import attacks, etcds, processes, scenarios, witnesses
 STOPPED_RAYLET_S = 1.5
 LOOK_S = 2.0
 """How often memory, ports and shared memory are looked at."""
-WARM_S = 30.0
-"""Of the life of a process, in which its memory may grow."""
+WARM_S, WARM_CPU_S = 30.0, 2.0
+"""Of the life of a process, in which its memory may grow: real time, and the CPU time that it takes in a minute."""
 START_S = 240.0
 END_S = 180.0
 """Longest times of the start and the end of a run, on a busy machine."""
@@ -247,7 +247,7 @@ class Run:
 
     def _judge_memory(self) -> None:
         outcome = self.outcome
-        outcome.growth = {name: round(slope, 1) for name, slope in self._traces.growth(WARM_S).items()}
+        outcome.growth = {name: round(slope, 1) for name, slope in self._traces.growth(WARM_S, WARM_CPU_S).items()}
         outcome.most_mib = {name: most >> 20 for name, most in self._traces.most_bytes().items()}
         for name, slope in outcome.growth.items():
             if slope > self._plan.growth_mib:
