@@ -19,6 +19,7 @@ from tests.conformance.generators import (
     jobs,
     kubelet,
     malformed,
+    metadata,
     namespaces,
     patches,
     probes,
@@ -54,6 +55,7 @@ GENERATORS = {
     **dict.fromkeys(writes.FAMILIES, writes.case),
     **dict.fromkeys(patches.FAMILIES, patches.case),
     **dict.fromkeys(malformed.FAMILIES, malformed.case),
+    **dict.fromkeys(metadata.FAMILIES, metadata.case),
 }
 
 

@@ -7,21 +7,23 @@ from typing import Any
 
 import pytest
 
+from kemu.emulated.apiserver.registry import entries
 from kemu.emulated.apiserver.registry.patching import strategic_merges
 from kemu.emulated.objects import plain
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.conversion import yaml_texts
 from kemu.emulated.objects.managed_fields import fieldsets, go_decoding, managers, resets, schemas, updaters
-from kemu.emulated.objects.validation import kinds
+from kemu.emulated.objects.validation import finalizers, kinds
 from kemu.lab.conformance import agreements, case_files, registry
 from tests.conformance.generators import malformed
+from tests.conformance.generators import metadata as generated_metadata
 from tests.conformance.generators import patches as generated_patches
 from tests.conformance.generators import writes as generated_writes
 
 DATA = Path(__file__).parent / "data" / "writes"
 
 
-@pytest.mark.parametrize(("family", "least"), [("apply", 120), ("bodies", 210), ("patches", 280)])
+@pytest.mark.parametrize(("family", "least"), [("apply", 120), ("bodies", 210), ("metadata", 150), ("patches", 280)])
 def test_every_case_agrees(family: str, least: int) -> None:
     found = agreements.judge(registry.kind(family), case_files.read(DATA / f"{family}.jsonl.gz"))
     assert found.total >= least
@@ -29,7 +31,12 @@ def test_every_case_agrees(family: str, least: int) -> None:
 
 
 def test_the_cases_are_those_of_the_generators() -> None:
-    made = {"apply": generated_writes.case, "bodies": malformed.case, "patches": generated_patches.case}
+    made = {
+        "apply": generated_writes.case,
+        "bodies": malformed.case,
+        "metadata": generated_metadata.case,
+        "patches": generated_patches.case,
+    }
     for family, make in made.items():
         for case in list(case_files.read(DATA / f"{family}.jsonl.gz"))[:3]:
             _, seed, number = case.id.split("-")
@@ -50,7 +57,9 @@ BUGS: list[tuple[Any, str, Any, str]] = [
     (go_decoding, "_pairs", lambda value: value.items(), "bodies"),
     (plain, "in_order", lambda value: value, "bodies"),
     (schemas, "names_in_order", lambda expression: schemas.resolve(expression).fields, "bodies"),
-    (kinds, "_WHOLE", (), "bodies"),
+    (kinds, "_METADATA", {}, "metadata"),
+    (entries, "drop_double_owners", lambda metadata, is_patch=False: None, "metadata"),
+    (finalizers, "check_names", lambda names, found: None, "metadata"),
     (yaml_texts, "_repeated", lambda node: (), "bodies"),
     (strategic_merges, "_retain_keys", lambda original, patch: patch.pop("$retainKeys", None), "patches"),
     (strategic_merges, "_check_order", lambda patch, order, merge_key: None, "patches"),

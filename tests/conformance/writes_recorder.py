@@ -90,7 +90,7 @@ def _write(client: httpx.Client, where: str, step: Json) -> httpx.Response:
     return client.request(
         {"create": "POST", "update": "PUT"}.get(verb, "PATCH"),
         f"{url}?{urlencode(query)}",
-        content=step.get("text", "").encode() or json.dumps(step["body"]).encode(),
+        content=step.get("text", "").encode() or json.dumps(step["body"], separators=(",", ":")).encode(),
         headers={"Content-Type": kind, "User-Agent": step.get("agent", "recorder/1")},
     )
 
@@ -102,9 +102,12 @@ def _clean(client: httpx.Client, where: str) -> None:
                 break
             client.patch(
                 f"{where}/{name}",
-                content='{"metadata":{"finalizers":null}}',
+                content='{"metadata":{"finalizers":null,"generateName":null}}',
                 headers={"Content-Type": TYPES["merge"]},
             )
+            if where.endswith("/namespaces"):
+                empty = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {}}
+                client.put(f"{where}/{name}/finalize", json=empty)
 
 
 def _unquoted(header: str) -> str:

@@ -175,7 +175,8 @@ class _Life:
         scale = self._subresources.get("scale")
         if old is None:
             message, _ = convert.partial_json(meta_v1_pb2.ObjectMeta, document["metadata"])
-            object_metadata.check_metadata(message, False, names.dns_subdomain, found, any_finalizer=True)
+            ways = object_metadata.MetadataChecks(create=object_metadata.PLAIN)
+            object_metadata.check_create(message, False, ways, names.dns_subdomain, found)
             if "status" in self._subresources:
                 document.pop("status", None)
             self._schema.check_new(document, found, scale=scale)

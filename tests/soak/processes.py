@@ -104,7 +104,11 @@ class Traces:
             above = below = longest = 0.0
             for samples in lives.values():
                 began_s = samples[0][0]
-                kept = [(when, memory) for when, cpu, memory in samples if when - began_s >= warm_s and cpu >= warm_cpu_s]
+                kept = [
+                    (when, memory)
+                    for when, cpu_s, memory in samples
+                    if when - began_s >= warm_s and cpu_s >= warm_cpu_s
+                ]
                 if len(kept) < 3:
                     continue
                 longest = max(longest, kept[-1][0] - kept[0][0])

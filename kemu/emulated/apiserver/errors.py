@@ -33,8 +33,12 @@ def not_found(resource: Resource, name: str) -> errors.NotFound:
     return errors.NotFound(f'{resource.qualified} "{name}" not found', kind=named(resource), name=name)
 
 
-def already_exists(resource: Resource, name: str) -> errors.AlreadyExists:
-    return errors.AlreadyExists(f'{resource.qualified} "{name}" already exists', kind=named(resource), name=name)
+def already_exists(resource: Resource, name: str, *, is_generated: bool = False) -> errors.AlreadyExists:
+    """``is_generated``: the object has a ``generateName``, whoever chose its name (``CheckGeneratedNameError``)."""
+    text = f'{resource.qualified} "{name}" already exists'
+    if is_generated:
+        text += ", the server was not able to generate a unique name for the object"
+    return errors.AlreadyExists(text, kind=named(resource), name=name, retry_after_s=int(is_generated))
 
 
 def conflict(resource: Resource, name: str, why: str, subresource: str = "") -> errors.Conflict:

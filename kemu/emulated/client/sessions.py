@@ -468,7 +468,9 @@ class Session:
                 answer = Commit(results, refused_by)
             else:
                 answer = error_of(reply.error)
-                if answer.retry_after_s and retries < MAX_RETRIES:
+                # A conflict of generated names says when to try again, too, and client-go does not (`checkWait`).
+                is_overloaded = answer.code == errors.TooManyRequests.code or answer.code >= 500
+                if answer.retry_after_s and is_overloaded and retries < MAX_RETRIES:
                     self._postpone(pending, answer, retries + 1)
                     continue
                 if (

@@ -196,6 +196,11 @@ def path_segment(text: str) -> Messages:
     """The name can be a part of a URL's path (``path.ValidatePathSegmentName``); roles are named so."""
     if text in (".", ".."):
         return (f"may not be '{text}'",)
+    return path_segment_prefix(text)
+
+
+def path_segment_prefix(text: str) -> Messages:
+    """A name that begins so can be one (``IsValidPathSegmentPrefix``)."""
     return tuple(f"may not contain '{part}'" for part in ("/", "%") if part in text)
 
 

@@ -29,6 +29,7 @@ _MODULES = {
     "garbage": ("kemu.lab.conformance.controllers.garbage", "kemu.lab.conformance.controllers.garbage"),
     "jobs": ("kemu.lab.conformance.jobs.questions", "kemu.lab.conformance.jobs.questions"),
     "kubelet": ("kemu.lab.conformance.kubelet.decisions", "kemu.lab.conformance.kubelet.judgements"),
+    "metadata": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
     "namespaces": ("kemu.lab.conformance.controllers.namespaces", "kemu.lab.conformance.controllers.namespaces"),
     "patches": ("kemu.lab.conformance.writes.patches", "kemu.lab.conformance.writes.patches"),
     "queues": ("kemu.lab.conformance.controllers.queueing", "kemu.lab.conformance.controllers.queueing"),

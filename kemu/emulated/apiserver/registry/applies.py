@@ -17,8 +17,9 @@ from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.managed_fields import known_updates, managers, scales, shapes
 from kemu.emulated.objects.resources import Resource
+from kemu.emulated.objects.templates import generations
 from kemu.errors import ApiError, BadRequest
-from kemu.messages.k8s import autoscaling_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, autoscaling_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 
@@ -52,6 +53,9 @@ def track(
     resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject | None, by: Writer, now_ns: int
 ) -> None:
     """Set the entries of ``new``, which is what was sent, with defaults. ``old``: None for a new object."""
+    if isinstance(new, apps_v1_pb2.DaemonSet) and not subresource:
+        # In apps/v1 every writer states it. The strategy puts the true one.
+        generations.put(new, generations.of(new))
     known_updates.update(_manager(resource, subresource), old, new, by.manager, now_ns // 1_000_000_000)
 
 

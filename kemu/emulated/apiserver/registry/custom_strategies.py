@@ -11,9 +11,11 @@ from kemu.emulated.apiserver.registry.strategies import Strategy, Subresource
 from kemu.emulated.objects import names
 from kemu.emulated.objects.conversion import convert, custom_objects
 from kemu.emulated.objects.validation import causes, finalizers
-from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_update
+from kemu.emulated.objects.validation.metadata import PLAIN, MetadataChecks, check_create, check_update
 from kemu.errors import Cause
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
+
+_METADATA = MetadataChecks(create=PLAIN, update=PLAIN)
 
 
 def of(served: Served) -> Strategy:
@@ -91,7 +93,7 @@ class _Rules:
         found = self._type_problems(obj)
         if found:
             return found
-        check_metadata(obj.metadata, self._served.namespaced, names.dns_subdomain, found, any_finalizer=True)
+        check_create(obj.metadata, self._served.namespaced, _METADATA, names.dns_subdomain, found)
         self._served.schema.check_new(convert.to_manifest(obj), found, scale=self._served.scale)
         if not found and obj.metadata.finalizers:
             _warn_of_finalizers(obj.metadata.finalizers)
@@ -110,10 +112,7 @@ class _Rules:
         found = self._type_problems(new)
         if found:
             return found
-        check_metadata_update(new.metadata, old.metadata, found, any_finalizer=True)
-        # Kubernetes checks it twice, and labels once more.
-        found += [*found, *(one for one in found if one.field == "metadata.labels")]
-        finalizers.check_new(new.metadata.finalizers, found, any_name=True)
+        check_update(new.metadata, old.metadata, _METADATA, names.dns_subdomain, found)
         warnings: list[str] = []
         check(convert.to_manifest(new), convert.to_manifest(old), found, scale=self._served.scale, warnings=warnings)
         for text in warnings:

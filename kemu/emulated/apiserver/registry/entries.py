@@ -5,7 +5,7 @@ from __future__ import annotations
 from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
-from kemu.emulated.apiserver import dry_runs
+from kemu.emulated.apiserver import dry_runs, request_warnings
 from kemu.emulated.apiserver.storage import Entry
 from kemu.emulated.objects import resources
 from kemu.messages.k8s import meta_v1_pb2
@@ -34,6 +34,28 @@ def addressed(resource: resources.Resource, namespace: str, name: str) -> str:
     if not namespace:
         raise kemu_errors.BadRequest("an empty namespace may not be set when a resource name is provided")
     return namespace
+
+
+def drop_double_owners(metadata: meta_v1_pb2.ObjectMeta, *, is_patch: bool = False) -> None:
+    """Equal owner references become one, with a warning (``dedupOwnerReferencesAndAddWarning``); those of a patch are
+    looked at after admission."""
+    kept: list[meta_v1_pb2.OwnerReference] = []
+    double = []
+    for one in metadata.ownerReferences:
+        if one in kept:
+            double.append(one.uid)
+        else:
+            kept.append(one)
+    if not double:
+        return
+    del metadata.ownerReferences[:]
+    metadata.ownerReferences.extend(kept)
+    when = " after mutating admission happens" if is_patch else ""
+    request_warnings.warn(
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and "
+        f"may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+        f"{', '.join(double)}"
+    )
 
 
 def refuse_revision(stated: str) -> None:

@@ -123,6 +123,8 @@ class Registry:
         resource = strategy.resource
         metadata = obj.metadata
         entries.place(resource, metadata, namespace)
+        if len(metadata.ownerReferences) > 1:
+            entries.drop_double_owners(metadata)
         attempts = 1
         is_generated = not metadata.name and bool(metadata.generateName)
         if is_generated:
@@ -196,7 +198,7 @@ class Registry:
             raise
         finally:
             self.turns.leave(key)
-        error = errors.already_exists(resource, metadata.name)
+        error = errors.already_exists(resource, metadata.name, is_generated=bool(metadata.generateName))
         if current is not None and entries.parse(resource, current).metadata.HasField("deletionTimestamp"):
             error.message = f"object is being deleted: {error.message}"
         raise error
@@ -303,6 +305,8 @@ class Registry:
         resource = strategy.resource
         if strategy.custom is not None:
             strategy.custom.complete(new)
+        if len(new.metadata.ownerReferences) > 1:
+            entries.drop_double_owners(new.metadata, is_patch=is_patch)
         old = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
         self._check_preconditions(strategy, entry, old, new.metadata, is_patch=is_patch)
         if part is None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import selections
 from kemu.emulated.apiserver.custom import checks
-from kemu.emulated.objects import meta, resources
+from kemu.emulated.objects import meta, names, resources
 from kemu.emulated.objects.defaulting import data_sources, definitions, devices
 from kemu.emulated.objects.devices import claims
 from kemu.emulated.objects.pods import pod_phases
@@ -93,9 +93,12 @@ def _prepare_deployment_status(new: KubernetesObject, old: KubernetesObject) -> 
 def _keep_spec_and_metadata(new: KubernetesObject, old: KubernetesObject) -> None:
     """``PrepareForUpdate`` of status strategies with ``ResetObjectMetaForStatus``, as of VolumeAttachments."""
     _keep_spec(new, old)
-    fields = new.metadata.managedFields[:]
+    fields, prefix = new.metadata.managedFields[:], new.metadata.generateName
     new.metadata.CopyFrom(old.metadata)
     new.metadata.ClearField("resourceVersion")
+    new.metadata.ClearField("generateName")
+    if prefix:
+        new.metadata.generateName = prefix  # is not among what is reset
     del new.metadata.managedFields[:]
     new.metadata.managedFields.extend(fields)
 
@@ -195,7 +198,8 @@ def _check_request_part(subresource: str) -> Callable[[Request, Request], list[C
     def check(new: Request, old: Request) -> list[Cause]:
         found: list[Cause] = []
         registrations.check_change(new, old, found, subresource)
-        metadata.check_metadata_update(new.metadata, old.metadata, found)
+        ways = metadata.MetadataChecks(renewed=metadata.WITH_DOMAINS)
+        metadata.check_update(new.metadata, old.metadata, ways, names.path_segment, found)
         return found
 
     return check
@@ -294,7 +298,7 @@ def _prepare_definition(new: CustomResourceDefinition, old: CustomResourceDefini
 
 def _check_finalize(new: KubernetesObject, old: KubernetesObject) -> list[Cause]:
     found: list[Cause] = []
-    metadata.check_metadata_update(new.metadata, old.metadata, found)
+    metadata.check_update(new.metadata, old.metadata, metadata.AS_MOST, names.dns_label, found)
     finalizers.check_namespace(cast(core_v1_pb2.Namespace, new), found, indexed=True)
     return found
 
@@ -443,7 +447,11 @@ _RULES: dict[str, dict[str, Any]] = {
     "resourceclaims": {
         "subresources": {"status": Subresource(_prepare_claim_status, kinds.validate_status_update)},
     },
-    "validatingadmissionpolicies": {"counts": _has_new_spec, "unconditional_update": False},
+    "validatingadmissionpolicies": {
+        "counts": _has_new_spec,
+        "unconditional_update": False,
+        "subresources": {"status": Subresource(_keep_spec_and_metadata, kinds.validate_status_update)},
+    },
     "validatingadmissionpolicybindings": {"counts": _has_new_spec, "unconditional_update": False},
     "mutatingadmissionpolicies": {"counts": _has_new_spec, "unconditional_update": False},
     "mutatingadmissionpolicybindings": {"counts": _has_new_spec, "unconditional_update": False},

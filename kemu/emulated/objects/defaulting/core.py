@@ -78,6 +78,10 @@ def _default_replication_controller(controller: core_v1_pb2.ReplicationControlle
     shared.default_replicas(spec)
 
 
+def _default_pod_template(template: core_v1_pb2.PodTemplate) -> None:
+    pods.default_pod_spec(template.template.spec)
+
+
 def _default_secret(secret: core_v1_pb2.Secret) -> None:
     if not secret.type:
         secret.type = "Opaque"
@@ -102,6 +106,7 @@ FILL = {
     core_v1_pb2.Namespace: _default_namespace,
     core_v1_pb2.Service: _default_service,
     core_v1_pb2.ReplicationController: _default_replication_controller,
+    core_v1_pb2.PodTemplate: _default_pod_template,
     core_v1_pb2.Secret: _default_secret,
     scheduling_v1_pb2.PriorityClass: _default_priority_class,
     scheduling_v1alpha2_pb2.PodGroup: _default_pod_group,

@@ -31,6 +31,9 @@ def _default_volume(volume: core_v1_pb2.PersistentVolume) -> None:
         spec.persistentVolumeReclaimPolicy = "Retain"
     if not spec.volumeMode:
         spec.volumeMode = "Filesystem"
+    source = spec.persistentVolumeSource
+    if source.HasField("hostPath") and not source.hostPath.HasField("type"):
+        source.hostPath.type = ""
 
 
 def _default_class(storage_class: storage_v1_pb2.StorageClass) -> None:

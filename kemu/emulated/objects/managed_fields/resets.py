@@ -22,6 +22,7 @@ _BESIDE_SPEC: dict[str, list[Path]] = {
     "FlowSchema": [("f:metadata",)],
     "PriorityLevelConfiguration": [("f:metadata",)],
     "APIService": [("f:metadata",)],
+    "ValidatingAdmissionPolicy": [("f:metadata",)],
     "CertificateSigningRequest": [("f:status", "f:conditions")],
 }
 """What the subresource ``status`` resets."""

@@ -195,7 +195,7 @@ RULES = {
         _check_namespace, _check_namespace_update, _check_namespace_status, name_rule=names.dns_label
     ),
     core_v1_pb2.Event: Rules(_check_event),
-    core_v1_pb2.Service: Rules(networks.check_service, networks.check_service_update, name_rule=names.dns_1035_label),
+    core_v1_pb2.Service: Rules(networks.check_service, networks.check_service_update, name_rule=names.dns_label),
     core_v1_pb2.ReplicationController: Rules(_check_replication_controller),
     core_v1_pb2.ConfigMap: Rules(_check_config_map, _check_config_map_update),
     core_v1_pb2.Secret: Rules(_check_secret, _check_secret_update),

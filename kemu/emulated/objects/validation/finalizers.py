@@ -18,17 +18,14 @@ KUBERNETES = "kubernetes"
 STANDARD = (KUBERNETES, ORPHAN, FOREGROUND)
 
 
-def check_new(finalizers: Sequence[str], found: list[Cause], *, any_name: bool = False) -> None:
-    """Those in the metadata of an object that is created. ``any_name``: of a kind of apiextensions.k8s.io, which allows
-    names without a domain."""
+def check_names(finalizers: Sequence[str], found: list[Cause]) -> None:
+    """``ValidateFinalizers``: those in the metadata of an object."""
     path = "metadata.finalizers"
     for name in finalizers:
         found.extend(invalid(path, name, problem) for problem in names.label_key(name))
     if ORPHAN in finalizers and FOREGROUND in finalizers:
         why = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
         found.append(invalid(path, list(finalizers), why))
-    if not any_name:
-        check_standard(finalizers, path, found)
 
 
 def check_standard(finalizers: Sequence[str], path: str, found: list[Cause]) -> None:

@@ -8,24 +8,34 @@ defaults first (:mod:`kemu.emulated.objects.defaulting.defaults`). Pods are chec
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.validation import core, devices, groups, quotas, small_groups, storage
+from kemu.emulated.objects.validation import core, devices, groups, metadata, quotas, small_groups, storage
 from kemu.emulated.objects.validation.control_plane import flowcontrol, registrations
 from kemu.emulated.objects.validation.extensions import admission_registration, definitions
-from kemu.emulated.objects.validation.metadata import check_metadata, check_metadata_kept, check_metadata_update
+from kemu.emulated.objects.validation.metadata import AS_UPDATE, NOT, PLAIN, WITH_DOMAINS, MetadataChecks
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.emulated.objects.validation.workloads import apps, batch
 from kemu.errors import Cause
 from kemu.messages.k8s import (
+    admissionregistration_v1_pb2,
     apiextensions_v1_pb2,
+    apiregistration_v1_pb2,
+    apps_v1_pb2,
     batch_v1_pb2,
+    certificates_v1_pb2,
+    coordination_v1_pb2,
     core_v1_pb2,
+    discovery_v1_pb2,
+    flowcontrol_v1_pb2,
     networking_v1_pb2,
     node_v1_pb2,
     policy_v1_pb2,
     rbac_v1_pb2,
+    resource_v1_pb2,
     storage_v1_pb2,
 )
 from kemu.messages.k8s.objects import KubernetesObject
@@ -50,52 +60,99 @@ _RULES: dict[type[Message], Rules] = {
 }
 
 
-_ANY_FINALIZER = (apiextensions_v1_pb2.CustomResourceDefinition,)
-"""Kinds whose finalizers need no domain."""
+_ALSO_RENEWED = MetadataChecks(renewed=WITH_DOMAINS)
+_RENEWED = MetadataChecks(update=NOT, renewed=WITH_DOMAINS)
+_PLAINLY_RENEWED = MetadataChecks(create=PLAIN, update=NOT, renewed=PLAIN)
+_METADATA: dict[type[Message], MetadataChecks] = {
+    **dict.fromkeys(
+        (
+            core_v1_pb2.Namespace,
+            core_v1_pb2.Node,
+            apps_v1_pb2.ControllerRevision,
+            batch_v1_pb2.Job,
+            certificates_v1_pb2.CertificateSigningRequest,
+            rbac_v1_pb2.ClusterRole,
+            rbac_v1_pb2.ClusterRoleBinding,
+            rbac_v1_pb2.Role,
+            rbac_v1_pb2.RoleBinding,
+            resource_v1_pb2.ResourceClaim,
+            resource_v1_pb2.ResourceClaimTemplate,
+            storage_v1_pb2.CSIStorageCapacity,
+            storage_v1_pb2.StorageClass,
+        ),
+        _ALSO_RENEWED,
+    ),
+    **dict.fromkeys(
+        (
+            core_v1_pb2.ConfigMap,
+            core_v1_pb2.Endpoints,
+            core_v1_pb2.PersistentVolumeClaim,
+            core_v1_pb2.Pod,
+            core_v1_pb2.Secret,
+            core_v1_pb2.ServiceAccount,
+            networking_v1_pb2.Ingress,
+            networking_v1_pb2.IngressClass,
+            storage_v1_pb2.VolumeAttributesClass,
+        ),
+        replace(_ALSO_RENEWED, first_changed=True),
+    ),
+    resource_v1_pb2.DeviceClass: replace(_ALSO_RENEWED, prefixes=False),
+    **dict.fromkeys(
+        (
+            core_v1_pb2.LimitRange,
+            discovery_v1_pb2.EndpointSlice,
+            flowcontrol_v1_pb2.FlowSchema,
+            flowcontrol_v1_pb2.PriorityLevelConfiguration,
+            storage_v1_pb2.CSINode,
+        ),
+        _RENEWED,
+    ),
+    storage_v1_pb2.VolumeAttachment: replace(_RENEWED, status=AS_UPDATE),
+    core_v1_pb2.PersistentVolume: replace(_RENEWED, times=2),
+    **dict.fromkeys(
+        (
+            admissionregistration_v1_pb2.MutatingAdmissionPolicy,
+            admissionregistration_v1_pb2.MutatingAdmissionPolicyBinding,
+            admissionregistration_v1_pb2.MutatingWebhookConfiguration,
+            admissionregistration_v1_pb2.ValidatingAdmissionPolicyBinding,
+            admissionregistration_v1_pb2.ValidatingWebhookConfiguration,
+        ),
+        _PLAINLY_RENEWED,
+    ),
+    admissionregistration_v1_pb2.ValidatingAdmissionPolicy: replace(_PLAINLY_RENEWED, status=NOT),
+    apiextensions_v1_pb2.CustomResourceDefinition: MetadataChecks(create=PLAIN, update=PLAIN, status=PLAIN),
+    apiregistration_v1_pb2.APIService: MetadataChecks(create=PLAIN, update=PLAIN, renewed=PLAIN, status=PLAIN),
+    batch_v1_pb2.CronJob: MetadataChecks(status=NOT),
+    coordination_v1_pb2.Lease: MetadataChecks(create=PLAIN, update=PLAIN),
+    core_v1_pb2.Event: MetadataChecks(create=NOT, update=NOT),
+    core_v1_pb2.ReplicationController: MetadataChecks(prefixes=False),
+    node_v1_pb2.RuntimeClass: MetadataChecks(create=PLAIN, update=PLAIN, renewed=PLAIN),
+    policy_v1_pb2.PodDisruptionBudget: MetadataChecks(create=NOT, update=NOT, status=NOT),
+}
+"""Kinds whose strategies check metadata in another way than most."""
 
 
-_OF_NEW = ("metadata.labels", "metadata.annotations", "metadata.ownerReferences", "metadata.finalizers[")
-_WHOLE = frozenset(
-    (
-        core_v1_pb2.ConfigMap,
-        core_v1_pb2.Endpoints,
-        core_v1_pb2.Namespace,
-        core_v1_pb2.Node,
-        core_v1_pb2.PersistentVolumeClaim,
-        core_v1_pb2.Pod,
-        core_v1_pb2.Secret,
-        core_v1_pb2.ServiceAccount,
-        batch_v1_pb2.Job,
-        networking_v1_pb2.IngressClass,
-        node_v1_pb2.RuntimeClass,
-        rbac_v1_pb2.ClusterRole,
-        rbac_v1_pb2.ClusterRoleBinding,
-        rbac_v1_pb2.Role,
-        rbac_v1_pb2.RoleBinding,
-        storage_v1_pb2.CSIStorageCapacity,
-        storage_v1_pb2.StorageClass,
-    )
-)
-"""Kinds whose strategies check an update as a new object, too."""
+def _metadata_of(obj: KubernetesObject) -> MetadataChecks:
+    return _METADATA.get(type(obj), metadata.AS_MOST)
 
 
 def validate_create(obj: KubernetesObject) -> list[Cause]:
     """What is wrong with a new object; empty for a valid one. Raises KeyError for a message that is no object."""
     found: list[Cause] = []
     rules = _RULES[type(obj)]
-    any_name = type(obj) in _ANY_FINALIZER
-    check_metadata(obj.metadata, resources.of(obj).namespaced, rules.name_rule, found, any_finalizer=any_name)
+    namespaced, ways = resources.of(obj).namespaced, _metadata_of(obj)
+    metadata.check_create(obj.metadata, namespaced, ways, rules.name_rule, found)
     rules.create(obj, found)
+    if not found and (ways.create == metadata.NOT or not ways.prefixes):
+        metadata.check_new(obj.metadata, namespaced, found)
     return found
 
 
 def validate_update(new: KubernetesObject, old: KubernetesObject) -> list[Cause]:
     """What is wrong with replacing ``old`` by ``new``, both complete; the status is not checked."""
     found: list[Cause] = []
-    check_metadata_update(new.metadata, old.metadata, found, any_finalizer=type(new) in _ANY_FINALIZER)
-    if found:
-        found = _as_told(found, type(new), is_whole=type(new) in _WHOLE)
     rules = _RULES[type(new)]
+    metadata.check_update(new.metadata, old.metadata, _metadata_of(new), rules.name_rule, found)
     if rules.update is None:
         rules.create(new, found)
     else:
@@ -106,29 +163,18 @@ def validate_update(new: KubernetesObject, old: KubernetesObject) -> list[Cause]
 def validate_status_update(new: KubernetesObject, old: KubernetesObject) -> list[Cause]:
     """What is wrong with replacing the status of ``old`` by that of ``new``, both complete."""
     found: list[Cause] = []
-    check_metadata_update(new.metadata, old.metadata, found, any_finalizer=type(new) in _ANY_FINALIZER)
-    return _checked_status(new, old, found)
+    rules = _RULES[type(new)]
+    metadata.check_update(new.metadata, old.metadata, _metadata_of(new), rules.name_rule, found, is_status=True)
+    if rules.status_update is not None:
+        rules.status_update(new, old, found)
+    return found
 
 
 def validate_status_alone(new: KubernetesObject, old: KubernetesObject) -> list[Cause]:
     """The same where nothing else can differ."""
+    if not metadata.is_well(new.metadata):
+        return validate_status_update(new, old)
     found: list[Cause] = []
-    check_metadata_kept(new.metadata, found, any_finalizer=type(new) in _ANY_FINALIZER)
-    return _checked_status(new, old, found)
-
-
-def _as_told(found: list[Cause], kind: type[Message], *, is_whole: bool) -> list[Cause]:
-    """What is wrong with metadata, as often as Kubernetes says so: ``rest.BeforeUpdate`` checks them as those of a new
-    object and as an update, the strategies of most kinds do the latter again, and some also the former."""
-    of_new = [cause for cause in found if cause.field.startswith(_OF_NEW)]
-    of_update = [cause for cause in found if not cause.field.startswith("metadata.finalizers[")]
-    again = [] if kind is policy_v1_pb2.PodDisruptionBudget else of_update
-    return [*of_new, *of_update, *again, *(of_new if is_whole else ())]
-
-
-def _checked_status(new: KubernetesObject, old: KubernetesObject, found: list[Cause]) -> list[Cause]:
-    if found:
-        found = _as_told(found, type(new), is_whole=False)
     rules = _RULES[type(new)]
     if rules.status_update is not None:
         rules.status_update(new, old, found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.validation import checks, finalizers
@@ -14,26 +15,129 @@ ANNOTATIONS_LIMIT_BYTES = 256 * 1024
 
 NameRule = Callable[[str], names.Messages]
 
+NOT, PLAIN, WITH_DOMAINS, AS_UPDATE = "not", "plain", "with domains", "as an update"
+"""How a strategy checks metadata: not at all; as `ValidateObjectMeta` and `ValidateObjectMetaUpdate` of apimachinery
+do; as those of `pkg/apis/core/validation` do, where finalizers need a domain unless they are Kubernetes' own."""
 
-def check_metadata(
-    metadata: meta_v1_pb2.ObjectMeta,
-    namespaced: bool,
+
+@dataclass(frozen=True, slots=True)
+class MetadataChecks:
+    """How the strategy of a kind checks metadata. ``rest.BeforeCreate`` and ``rest.BeforeUpdate`` check them, too, for
+    all kinds alike: so a cause stands up to five times in an answer."""
+
+    create: str = WITH_DOMAINS
+    update: str = WITH_DOMAINS
+    """An update, as a change."""
+    renewed: str = NOT
+    """An update, as a new object …"""
+    times: int = 1
+    """… so often …"""
+    first_changed: bool = False
+    """… after it was checked as a change."""
+    status: str = WITH_DOMAINS
+    """An update of the status, as a change; or ``AS_UPDATE``, as of the whole object."""
+    prefixes: bool = True
+    """``generateName`` has to fit names of the kind."""
+
+
+AS_MOST = MetadataChecks()
+
+
+def check_new(metadata: meta_v1_pb2.ObjectMeta, namespaced: bool, found: list[Cause]) -> None:
+    """Those of a new object of any kind, after a name has been generated (``rest.BeforeCreate``)."""
+    _check_names(metadata, namespaced, None, found)
+    _check_common(metadata, found)
+    finalizers.check_names(metadata.finalizers, found)
+
+
+def check_create(
+    metadata: meta_v1_pb2.ObjectMeta, namespaced: bool, ways: MetadataChecks, name_rule: NameRule, found: list[Cause]
+) -> None:
+    """Those of a new object, by the strategy of its kind."""
+    if ways.create == NOT:
+        return
+    _check_names(metadata, namespaced, name_rule, found, prefixes=ways.prefixes)
+    _check_common(metadata, found)
+    if metadata.finalizers:
+        finalizers.check_names(metadata.finalizers, found)
+        if ways.create == WITH_DOMAINS:
+            _check_domains(metadata, found)
+
+
+def check_update(
+    new: meta_v1_pb2.ObjectMeta,
+    old: meta_v1_pb2.ObjectMeta,
+    ways: MetadataChecks,
     name_rule: NameRule,
     found: list[Cause],
     *,
-    any_finalizer: bool = False,
+    is_status: bool = False,
 ) -> None:
-    """On create, after a name has been generated. ``any_finalizer``: their names need no domain."""
+    """Those of an update: each cause as often as Kubernetes says it. The server checks ``resourceVersion``."""
+    namespaced = bool(old.namespace)
+    of_names: list[Cause] = []
+    changed: list[Cause] = []
+    common: list[Cause] = []
+    of_finalizers: list[Cause] = []
+    domains: list[Cause] = []
+    _check_names(new, namespaced, None, of_names)
+    _check_kept(new, old, changed)
+    _check_common(new, common)
+    if new.finalizers:
+        finalizers.check_names(new.finalizers, of_finalizers)
+        _check_domains(new, domains)
+    found += [*of_names, *common, *of_finalizers, *changed, *common]
+    is_status = is_status and ways.status != AS_UPDATE
+    renewed: list[Cause] = []
+    if ways.renewed != NOT and not is_status:
+        again: list[Cause] = []
+        _check_names(new, namespaced, name_rule, again, prefixes=ways.prefixes)
+        again += common + of_finalizers
+        if ways.renewed == WITH_DOMAINS:
+            again += domains
+        renewed = again * ways.times
+    if not ways.first_changed:
+        found += renewed
+    way = ways.status if is_status else ways.update
+    if way != NOT:
+        found += changed + common
+    if way == WITH_DOMAINS:
+        found += domains
+    if ways.first_changed:
+        found += renewed
+
+
+def is_well(metadata: meta_v1_pb2.ObjectMeta) -> bool:
+    """Of an update that leaves them as they are: whether :func:`check_update` finds nothing."""
+    found: list[Cause] = []
+    _check_common(metadata, found)
+    if metadata.finalizers:
+        _check_domains(metadata, found)
+    return not found
+
+
+def _check_names(
+    metadata: meta_v1_pb2.ObjectMeta,
+    namespaced: bool,
+    name_rule: NameRule | None,
+    found: list[Cause],
+    *,
+    prefixes: bool = True,
+) -> None:
+    """``name_rule``: None: of any kind."""
+    if metadata.generateName and prefixes:
+        prefix = metadata.generateName
+        if name_rule is None:
+            problems = names.path_segment_prefix(prefix)
+        else:
+            # A trailing dash is allowed: generated text follows it.
+            problems = name_rule(prefix[:-1] + "a" if prefix.endswith("-") and len(prefix) > 1 else prefix)
+        found.extend(invalid("metadata.generateName", prefix, problem) for problem in problems)
     name = metadata.name
     if not name:
         found.append(required("metadata.name", "name or generateName is required"))
-    elif problems := name_rule(name):
+    elif problems := (name_rule or names.path_segment)(name):
         found.extend(invalid("metadata.name", name, problem) for problem in problems)
-    if metadata.generateName:
-        prefix = metadata.generateName
-        # A trailing dash is allowed: generated text follows it.
-        stem = prefix[:-1] + "a" if prefix.endswith("-") and len(prefix) > 1 else prefix
-        found.extend(invalid("metadata.generateName", prefix, problem) for problem in name_rule(stem))
     namespace = metadata.namespace
     if namespaced:
         if not namespace:
@@ -44,28 +148,10 @@ def check_metadata(
         found.append(forbidden("metadata.namespace", "not allowed on this type"))
     if metadata.generation < 0:
         checks.not_negative(metadata.generation, "metadata.generation", found)
-    _check_common(metadata, found)
-    if metadata.finalizers:
-        finalizers.check_new(metadata.finalizers, found, any_name=any_finalizer)
 
 
-def check_metadata_update(
-    new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta, found: list[Cause], *, any_finalizer: bool = False
-) -> None:
-    """On update of the object or its status. The server checks ``resourceVersion``."""
-    for field in ("name", "namespace", "uid"):
-        value = getattr(new, field)
-        if value != getattr(old, field):
-            found.append(invalid(f"metadata.{field}", value, IMMUTABLE))
-    if new.creationTimestamp.seconds != old.creationTimestamp.seconds:
-        found.append(invalid("metadata.creationTimestamp", _time(new, "creationTimestamp"), IMMUTABLE))
-    if new.deletionTimestamp.seconds != old.deletionTimestamp.seconds:
-        found.append(invalid("metadata.deletionTimestamp", _time(new, "deletionTimestamp"), IMMUTABLE))
-    if new.deletionGracePeriodSeconds != old.deletionGracePeriodSeconds:
-        value = new.deletionGracePeriodSeconds if new.HasField("deletionGracePeriodSeconds") else None
-        found.append(invalid("metadata.deletionGracePeriodSeconds", value, IMMUTABLE))
-    if new.generation < old.generation:
-        found.append(invalid("metadata.generation", new.generation, "must not be decremented"))
+def _check_kept(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta, found: list[Cause]) -> None:
+    """What an update may not change."""
     if old.HasField("deletionTimestamp"):
         added = sorted(set(new.finalizers) - set(old.finalizers))
         if added:
@@ -77,14 +163,23 @@ def check_metadata_update(
                     f"found new finalizers []string{{{what}}}",
                 )
             )
-    check_metadata_kept(new, found, any_finalizer=any_finalizer)
+    if new.generation < old.generation:
+        found.append(invalid("metadata.generation", new.generation, "must not be decremented"))
+    for field in ("name", "namespace", "uid"):
+        value = getattr(new, field)
+        if value != getattr(old, field):
+            found.append(invalid(f"metadata.{field}", value, IMMUTABLE))
+    if new.creationTimestamp.seconds != old.creationTimestamp.seconds:
+        found.append(invalid("metadata.creationTimestamp", _time(new, "creationTimestamp"), IMMUTABLE))
+    if new.deletionTimestamp.seconds != old.deletionTimestamp.seconds:
+        found.append(invalid("metadata.deletionTimestamp", _time(new, "deletionTimestamp"), IMMUTABLE))
+    if new.deletionGracePeriodSeconds != old.deletionGracePeriodSeconds:
+        value = new.deletionGracePeriodSeconds if new.HasField("deletionGracePeriodSeconds") else None
+        found.append(invalid("metadata.deletionGracePeriodSeconds", value, IMMUTABLE))
 
 
-def check_metadata_kept(metadata: meta_v1_pb2.ObjectMeta, found: list[Cause], *, any_finalizer: bool = False) -> None:
-    """On an update that leaves them as they are."""
-    _check_common(metadata, found)
-    if metadata.finalizers and not any_finalizer:
-        finalizers.check_standard(metadata.finalizers, "metadata.finalizers", found)
+def _check_domains(metadata: meta_v1_pb2.ObjectMeta, found: list[Cause]) -> None:
+    finalizers.check_standard(metadata.finalizers, "metadata.finalizers", found)
 
 
 def _time(metadata: meta_v1_pb2.ObjectMeta, field: str) -> meta_v1_pb2.Time | None:
@@ -145,9 +240,16 @@ def _check_owners(references: Sequence[meta_v1_pb2.OwnerReference], found: list[
                     "Only one reference can have Controller set to true. "
                     f'Found "true" in references for {controller} and {this}'
                 )
-                found.append(invalid(path, list(references), detail))
+                found.append(invalid(path, [_in_order(one) for one in references], detail))
             else:
                 controller = this
+
+
+def _in_order(reference: meta_v1_pb2.OwnerReference) -> dict[str, str | bool]:
+    """As Go prints it."""
+    fields = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+    required = fields[:4]
+    return {field: getattr(reference, field) for field in fields if field in required or reference.HasField(field)}  # type: ignore[arg-type]
 
 
 def check_label_selector(selector: meta_v1_pb2.LabelSelector, path: str, found: list[Cause]) -> None:

@@ -113,6 +113,8 @@ def result_of(code: int, manifest: Json, warnings: list[str], version: str) -> t
     if manifest["kind"] == "Service":
         # The server's choice.
         manifest = {**manifest, "spec": {name: one for name, one in manifest["spec"].items() if name != "clusterIPs"}}
+    if manifest["kind"] == "PersistentVolume":
+        manifest = {**manifest, "status": {**manifest["status"], "lastPhaseTransitionTime": "is set"}}
     result: Json = {"code": code, "object": {**manifest, "metadata": metadata}, "managers": managers_of(entries)}
     warnings = [one for one in warnings if one.startswith(_OF_DECODERS)]
     if warnings:

@@ -6,6 +6,7 @@ Mirrors ``podEphemeralContainersStrategy`` of ``pkg/registry/core/pod`` and ``Va
 
 from __future__ import annotations
 
+from kemu.emulated.objects import names
 from kemu.emulated.objects.validation import metadata
 from kemu.emulated.objects.validation.causes import forbidden
 from kemu.emulated.objects.validation.pod_specs import pods
@@ -36,7 +37,7 @@ def prepare(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
 def validate(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> list[Cause]:
     """Whether these containers may be added."""
     found: list[Cause] = []
-    metadata.check_metadata_update(new.metadata, old.metadata, found)
+    metadata.check_update(new.metadata, old.metadata, metadata.AS_MOST, names.dns_subdomain, found)
     pods.check_pod_spec(new.spec, "spec", found)
     if _MIRROR in old.metadata.annotations:
         return [forbidden(_NOWHERE, "static pods do not support ephemeral containers")]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from google.protobuf.internal.containers import MessageMap
 
+from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import qos, quantities
 from kemu.emulated.objects.validation import metadata
 from kemu.emulated.objects.validation.causes import forbidden, invalid
@@ -80,7 +81,7 @@ def _copy_requests(amounts: MessageMap[str, meta_v1_pb2.Quantity], resources: co
 def validate(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> list[Cause]:
     """Whether the pod may be resized so."""
     found: list[Cause] = []
-    metadata.check_metadata_update(new.metadata, old.metadata, found)
+    metadata.check_update(new.metadata, old.metadata, metadata.AS_MOST, names.dns_subdomain, found)
     pods.check_pod_spec(new.spec, "spec", found)
     if _MIRROR in old.metadata.annotations:
         return [forbidden(_NOWHERE, "static pods cannot be resized")]

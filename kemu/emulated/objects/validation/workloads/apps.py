@@ -210,7 +210,7 @@ def _check_controller_revision_update(
 RULES = {
     apps_v1_pb2.ReplicaSet: Rules(_check_workload, _check_workload_update),
     apps_v1_pb2.Deployment: Rules(_check_workload, _check_workload_update),
-    apps_v1_pb2.StatefulSet: Rules(_check_stateful_set, _check_workload_update),
+    apps_v1_pb2.StatefulSet: Rules(_check_stateful_set, _check_workload_update, name_rule=names.dns_label),
     apps_v1_pb2.DaemonSet: Rules(_check_workload, _check_workload_update),
     apps_v1_pb2.ControllerRevision: Rules(update=_check_controller_revision_update),
 }
