@@ -196,7 +196,7 @@ def path_segment(text: str) -> Messages:
     """The name can be a part of a URL's path (``path.ValidatePathSegmentName``); roles are named so."""
     if text in (".", ".."):
         return (f"may not be '{text}'",)
-    return path_segment_prefix(text)
+    return path_segment_prefix(text) if "/" in text or "%" in text else ()
 
 
 def path_segment_prefix(text: str) -> Messages:

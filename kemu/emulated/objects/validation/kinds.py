@@ -132,15 +132,11 @@ _METADATA: dict[type[Message], MetadataChecks] = {
 """Kinds whose strategies check metadata in another way than most."""
 
 
-def _metadata_of(obj: KubernetesObject) -> MetadataChecks:
-    return _METADATA.get(type(obj), metadata.AS_MOST)
-
-
 def validate_create(obj: KubernetesObject) -> list[Cause]:
     """What is wrong with a new object; empty for a valid one. Raises KeyError for a message that is no object."""
     found: list[Cause] = []
     rules = _RULES[type(obj)]
-    namespaced, ways = resources.of(obj).namespaced, _metadata_of(obj)
+    namespaced, ways = resources.of(obj).namespaced, _METADATA.get(type(obj), metadata.AS_MOST)
     metadata.check_create(obj.metadata, namespaced, ways, rules.name_rule, found)
     rules.create(obj, found)
     if not found and (ways.create == metadata.NOT or not ways.prefixes):
@@ -152,7 +148,8 @@ def validate_update(new: KubernetesObject, old: KubernetesObject) -> list[Cause]
     """What is wrong with replacing ``old`` by ``new``, both complete; the status is not checked."""
     found: list[Cause] = []
     rules = _RULES[type(new)]
-    metadata.check_update(new.metadata, old.metadata, _metadata_of(new), rules.name_rule, found)
+    ways = _METADATA.get(type(new), metadata.AS_MOST)
+    metadata.check_update(new.metadata, old.metadata, ways, rules.name_rule, found)
     if rules.update is None:
         rules.create(new, found)
     else:
@@ -164,7 +161,8 @@ def validate_status_update(new: KubernetesObject, old: KubernetesObject) -> list
     """What is wrong with replacing the status of ``old`` by that of ``new``, both complete."""
     found: list[Cause] = []
     rules = _RULES[type(new)]
-    metadata.check_update(new.metadata, old.metadata, _metadata_of(new), rules.name_rule, found, is_status=True)
+    ways = _METADATA.get(type(new), metadata.AS_MOST)
+    metadata.check_update(new.metadata, old.metadata, ways, rules.name_rule, found, is_status=True)
     if rules.status_update is not None:
         rules.status_update(new, old, found)
     return found

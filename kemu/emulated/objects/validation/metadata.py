@@ -74,13 +74,16 @@ def check_update(
     is_status: bool = False,
 ) -> None:
     """Those of an update: each cause as often as Kubernetes says it. The server checks ``resourceVersion``."""
-    namespaced = bool(old.namespace)
+    namespaced, prefix = bool(old.namespace), new.generateName
+    # That of the old object is a name already; this is spared where thousands of updates a second are checked.
+    has_its_name = new.name == old.name and new.namespace == old.namespace and new.generation >= 0
     of_names: list[Cause] = []
     changed: list[Cause] = []
     common: list[Cause] = []
     of_finalizers: list[Cause] = []
     domains: list[Cause] = []
-    _check_names(new, namespaced, None, of_names)
+    if not has_its_name or "/" in prefix or "%" in prefix:
+        _check_names(new, namespaced, None, of_names)
     _check_kept(new, old, changed)
     _check_common(new, common)
     if new.finalizers:
@@ -91,7 +94,8 @@ def check_update(
     renewed: list[Cause] = []
     if ways.renewed != NOT and not is_status:
         again: list[Cause] = []
-        _check_names(new, namespaced, name_rule, again, prefixes=ways.prefixes)
+        if prefix or not has_its_name:
+            _check_names(new, namespaced, name_rule, again, prefixes=ways.prefixes)
         again += common + of_finalizers
         if ways.renewed == WITH_DOMAINS:
             again += domains
