@@ -126,8 +126,8 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
             },
             [
                 (
-                    'metadata.ownerReferences: Invalid value: [{"kind":"Node","name":"x","uid":"1","apiVersion":"v1",'
-                    '"controller":true},{"kind":"Node","name":"y","uid":"1","apiVersion":"v1","controller":true}]: '
+                    'metadata.ownerReferences: Invalid value: [{"apiVersion":"v1","kind":"Node","name":"x","uid":"1",'
+                    '"controller":true},{"apiVersion":"v1","kind":"Node","name":"y","uid":"1","controller":true}]: '
                     'Only one reference can have Controller set to true. Found "true" in references for '
                     "Node/x and Node/y"
                 )
