@@ -117,9 +117,9 @@ NOT_YET: Mapping[str, float] = {
     "queue-and-nomination": 1.7,
     "creation-rate": 2.5,
     "grace-periods": 1.9,
-    "backoff-inversion": 1.5,
+    "backoff-inversion": 5,
     "autoscaler-cut-off": 3,
-    "greedy-tenant": 0.9,
+    "greedy-tenant": 6,
 }
 """By experiment that is not repeated yet, about how many hours of a core it takes."""
 

@@ -16,8 +16,9 @@ ANNOTATIONS_LIMIT_BYTES = 256 * 1024
 NameRule = Callable[[str], names.Messages]
 
 NOT, PLAIN, WITH_DOMAINS, AS_UPDATE = "not", "plain", "with domains", "as an update"
-"""How a strategy checks metadata: not at all; as `ValidateObjectMeta` and `ValidateObjectMetaUpdate` of apimachinery
-do; as those of `pkg/apis/core/validation` do, where finalizers need a domain unless they are Kubernetes' own."""
+"""How a strategy checks metadata: not at all; by ``ValidateObjectMeta`` and ``ValidateObjectMetaUpdate``, those of
+apimachinery; by those of ``pkg/apis/core/validation``, where finalizers need a domain unless they are Kubernetes'
+own."""
 
 
 @dataclass(frozen=True, slots=True)
