@@ -119,7 +119,7 @@ NOT_YET: Mapping[str, float] = {
     "grace-periods": 1.9,
     "backoff-inversion": 5,
     "autoscaler-cut-off": 3,
-    "greedy-tenant": 6,
+    "greedy-tenant": 3,
 }
 """By experiment that is not repeated yet, about how many hours of a core it takes."""
 
