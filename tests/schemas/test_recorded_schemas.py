@@ -175,8 +175,7 @@ class _Life:
         scale = self._subresources.get("scale")
         if old is None:
             message, _ = convert.partial_json(meta_v1_pb2.ObjectMeta, document["metadata"])
-            ways = object_metadata.MetadataChecks(create=object_metadata.PLAIN)
-            object_metadata.check_create(message, False, ways, names.dns_subdomain, found)
+            object_metadata.check_create(message, False, object_metadata.OF_ANY_KIND, names.dns_subdomain, found)
             if "status" in self._subresources:
                 document.pop("status", None)
             self._schema.check_new(document, found, scale=scale)

@@ -190,7 +190,7 @@ def _check_metadata(metadata: dict[str, Any], path: str, found: list[Cause]) -> 
     if not message.name:
         message.name = "fakename"
     inner: list[Cause] = []
-    object_metadata.check_new(message, bool(message.namespace), inner)
+    object_metadata.check_create(message, bool(message.namespace), object_metadata.OF_ANY_KIND, None, inner)
     for cause in inner:
         at = path + cause.field.removeprefix("metadata")
         found.append(Cause(at, cause.reason, cause.message))

@@ -198,8 +198,7 @@ def _check_request_part(subresource: str) -> Callable[[Request, Request], list[C
     def check(new: Request, old: Request) -> list[Cause]:
         found: list[Cause] = []
         registrations.check_change(new, old, found, subresource)
-        ways = metadata.MetadataChecks(renewed=metadata.WITH_DOMAINS)
-        metadata.check_update(new.metadata, old.metadata, ways, names.path_segment, found)
+        metadata.check_update(new.metadata, old.metadata, metadata.ALSO_RENEWED, names.path_segment, found)
         return found
 
     return check

@@ -313,10 +313,10 @@ class Feed:
         seen = cache.revision
         start = resources.REGISTRY
         try:
-            is_new = await self._storage.is_unchanged(start, key_ranges.prefix_end(start), seen, revision)
+            is_unchanged = await self._storage.is_unchanged(start, key_ranges.prefix_end(start), seen, revision)
         except (ServiceUnavailable, Compacted):
             return  # Whoever still waits asks again.
-        if is_new and cache.revision == seen:
+        if is_unchanged and cache.revision == seen:
             cache.advance(revision)
 
     async def _pause(self) -> None:

@@ -60,7 +60,6 @@ _RULES: dict[type[Message], Rules] = {
 }
 
 
-_ALSO_RENEWED = MetadataChecks(renewed=WITH_DOMAINS)
 _RENEWED = MetadataChecks(update=NOT, renewed=WITH_DOMAINS)
 _PLAINLY_RENEWED = MetadataChecks(create=PLAIN, update=NOT, renewed=PLAIN)
 _METADATA: dict[type[Message], MetadataChecks] = {
@@ -80,7 +79,7 @@ _METADATA: dict[type[Message], MetadataChecks] = {
             storage_v1_pb2.CSIStorageCapacity,
             storage_v1_pb2.StorageClass,
         ),
-        _ALSO_RENEWED,
+        metadata.ALSO_RENEWED,
     ),
     **dict.fromkeys(
         (
@@ -94,9 +93,9 @@ _METADATA: dict[type[Message], MetadataChecks] = {
             networking_v1_pb2.IngressClass,
             storage_v1_pb2.VolumeAttributesClass,
         ),
-        replace(_ALSO_RENEWED, first_changed=True),
+        replace(metadata.ALSO_RENEWED, first_changed=True),
     ),
-    resource_v1_pb2.DeviceClass: replace(_ALSO_RENEWED, prefixes=False),
+    resource_v1_pb2.DeviceClass: replace(metadata.ALSO_RENEWED, prefixes=False),
     **dict.fromkeys(
         (
             core_v1_pb2.LimitRange,
@@ -140,7 +139,7 @@ def validate_create(obj: KubernetesObject) -> list[Cause]:
     metadata.check_create(obj.metadata, namespaced, ways, rules.name_rule, found)
     rules.create(obj, found)
     if not found and (ways.create == metadata.NOT or not ways.prefixes):
-        metadata.check_new(obj.metadata, namespaced, found)
+        metadata.check_create(obj.metadata, namespaced, metadata.OF_ANY_KIND, None, found)
     return found
 
 

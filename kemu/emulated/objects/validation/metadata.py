@@ -42,19 +42,19 @@ class MetadataChecks:
 
 
 AS_MOST = MetadataChecks()
-
-
-def check_new(metadata: meta_v1_pb2.ObjectMeta, namespaced: bool, found: list[Cause]) -> None:
-    """Those of a new object of any kind, after a name has been generated (``rest.BeforeCreate``)."""
-    _check_names(metadata, namespaced, None, found)
-    _check_common(metadata, found)
-    finalizers.check_names(metadata.finalizers, found)
+ALSO_RENEWED = MetadataChecks(renewed=WITH_DOMAINS)
+OF_ANY_KIND = MetadataChecks(create=PLAIN)
+"""What ``rest.BeforeCreate`` does."""
 
 
 def check_create(
-    metadata: meta_v1_pb2.ObjectMeta, namespaced: bool, ways: MetadataChecks, name_rule: NameRule, found: list[Cause]
+    metadata: meta_v1_pb2.ObjectMeta,
+    namespaced: bool,
+    ways: MetadataChecks,
+    name_rule: NameRule | None,
+    found: list[Cause],
 ) -> None:
-    """Those of a new object, by the strategy of its kind."""
+    """Those of a new object, after a name has been generated. ``name_rule``: None: of any kind."""
     if ways.create == NOT:
         return
     _check_names(metadata, namespaced, name_rule, found, prefixes=ways.prefixes)
