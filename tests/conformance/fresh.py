@@ -91,6 +91,7 @@ ASKED = (
     Asked("apply", _server("writes"), {"apply": 40}),
     Asked("bodies", _server("writes"), {"bodies": 40}),
     Asked("metadata", _server("writes"), {"metadata": 40}),
+    Asked("fields", _server("writes"), {"fields": 40}),
     Asked("garbage", _server("garbage"), {"garbage": 40}),
 )
 ELSEWHERE = {

@@ -19,6 +19,7 @@ from tests.conformance.generators import (
     jobs,
     kubelet,
     malformed,
+    fields,
     metadata,
     namespaces,
     patches,
@@ -55,6 +56,7 @@ GENERATORS = {
     **dict.fromkeys(writes.FAMILIES, writes.case),
     **dict.fromkeys(patches.FAMILIES, patches.case),
     **dict.fromkeys(malformed.FAMILIES, malformed.case),
+    **dict.fromkeys(fields.FAMILIES, fields.case),
     **dict.fromkeys(metadata.FAMILIES, metadata.case),
 }
 

@@ -26,6 +26,7 @@ _MODULES = {
     "devices": ("kemu.lab.conformance.scheduler.devices", "kemu.lab.conformance.scheduler.devices"),
     "descheduler": ("kemu.lab.conformance.controllers.descheduling", "kemu.lab.conformance.controllers.descheduling"),
     "elections": ("kemu.lab.conformance.controllers.elections", "kemu.lab.conformance.controllers.elections"),
+    "fields": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
     "garbage": ("kemu.lab.conformance.controllers.garbage", "kemu.lab.conformance.controllers.garbage"),
     "jobs": ("kemu.lab.conformance.jobs.questions", "kemu.lab.conformance.jobs.questions"),
     "kubelet": ("kemu.lab.conformance.kubelet.decisions", "kemu.lab.conformance.kubelet.judgements"),

@@ -141,12 +141,12 @@ def case(family: str, seed: int, number: int) -> Json:
     draw = random.Random(f"{family} {seed} {number}")
     plural = draw.choice(tuple(OBJECTS))
     steps = [_create(draw, plural) for _ in range(draw.randint(0, 2))]
-    steps.append(_wrapped("create", _object(plural)))
+    steps.append(wrapped("create", plain(plural)))
     steps += [_step(draw, plural) for _ in range(draw.randint(3, 6))]
     return {"id": f"metadata-s{seed}-{number:05}", "family": "metadata", "resource": plural, "steps": steps}
 
 
-def _object(plural: str) -> Json:
+def plain(plural: str) -> Json:
     resource = resources.BY_PLURAL[plural]
     metadata = {"name": "x", "namespace": "default"} if resource.namespaced else {"name": "x"}
     return {
@@ -157,30 +157,30 @@ def _object(plural: str) -> Json:
     }
 
 
-def _wrapped(verb: str, body: Json, **more: Any) -> Json:
+def wrapped(verb: str, body: Json, **more: Any) -> Json:
     return {"verb": verb, "body": body, "manager": "alice", **more}
 
 
 def _create(draw: Draw, plural: str) -> Json:
     """With a mistake, mostly."""
-    body = _object(plural)
+    body = plain(plural)
     if draw.random() < 0.3:
         # Nothing of that name is cleared away after the case.
         body["metadata"]["name"] = draw.choice(_NAMES)
-        return _wrapped("create", body, dryRun=True)
+        return wrapped("create", body, dryRun=True)
     body["metadata"].update(_mistakes(draw))
-    return _wrapped("create", body)
+    return wrapped("create", body)
 
 
 def _step(draw: Draw, plural: str) -> Json:
     kind = draw.random()
     if kind < 0.45:
-        body = _object(plural)
+        body = plain(plural)
         body["metadata"].update(_mistakes(draw))
-        return _wrapped("update", body)
+        return wrapped("update", body)
     if kind < 0.8 or not resources.BY_PLURAL[plural].has_status:
-        return _wrapped("merge", {"metadata": _mistakes(draw)})
-    return _wrapped("merge", {"metadata": _mistakes(draw)}, subresource="status")
+        return wrapped("merge", {"metadata": _mistakes(draw)})
+    return wrapped("merge", {"metadata": _mistakes(draw)}, subresource="status")
 
 
 def _mistakes(draw: Draw) -> Json:
