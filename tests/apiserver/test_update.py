@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from kemu import errors
-from kemu.messages.k8s import batch_v1_pb2
+from kemu.emulated.objects.conversion import convert
+from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, refusal, run
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
@@ -49,6 +50,26 @@ def test_a_stale_cache_refuses_nothing_wrongly() -> None:
         await refusal(errors.Conflict, stale.bind("default", "b", "", "n2"), cluster)
 
     run(main, servers=({}, {"cache_lag_s": 10}))
+
+
+def test_defaults_that_the_stored_object_lacks_are_no_change() -> None:
+    """An earlier version of kemu stored the volume without them."""
+
+    async def main(cluster: Cluster) -> None:
+        volume = convert.from_json(
+            core_v1_pb2.PersistentVolume,
+            {
+                "metadata": {"name": "v"},
+                "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}},
+            },
+        )
+        cluster.etcd.change({b"/registry/persistentvolumes/v": volume.SerializeToString(deterministic=True)})
+        volume.metadata.labels["x"] = "1"
+        assert (await cluster.client.update(volume)).spec.persistentVolumeSource.hostPath.HasField("type")
+        volume.spec.persistentVolumeSource.hostPath.path = "/b"
+        await refusal(errors.Invalid, cluster.client.update(volume), cluster)
+
+    run(main)
 
 
 def test_without_a_resource_version_the_last_one_wins() -> None:

@@ -398,7 +398,7 @@ class Registry:
             self._admission.update_part(resource, subresource, new, old)
             if part.defaults:
                 self._admission.update(resource, new, old)
-            problems = part.validate(new, old)
+            validate = part.validate
         else:
             if strategy.has_status:
                 strategies.copy_field(new, old, "status")
@@ -407,9 +407,12 @@ class Registry:
             self._admission.update(resource, new, old)
             if strategy.counts is not None and strategy.counts(new, old):
                 new.metadata.generation = old.metadata.generation + 1
-            problems = [*strategy.validate_update(new, old), *unbuilt]
-        if problems:
-            raise causes.error(new, problems)
+            validate = strategy.validate_update
+        problems = validate(new, old)
+        if problems and strategy.custom is None and (complete := _with_defaults(old)) != old:
+            problems = validate(new, complete)
+        if problems or unbuilt:
+            raise causes.error(new, [*problems, *unbuilt])
         value: bytes = new.SerializeToString(deterministic=True)
         if is_tracked and value != entry.value and applies.restore_times(new, old):
             # Unless something else has changed, the times have not either.
@@ -824,6 +827,14 @@ class Registry:
                 entry, certain = current, True
         finally:
             self.turns.leave(key)
+
+
+def _with_defaults(stored: KubernetesObject) -> KubernetesObject:
+    """Also those that the version of kemu that stored it did not know: they are no change of an update."""
+    complete = type(stored)()
+    complete.CopyFrom(stored)
+    defaults.apply(complete)
+    return complete
 
 
 def _left(strategy: Strategy, entry: Entry, deletion: Deletion, obj: KubernetesObject, *, stays: bool) -> bytes | None:

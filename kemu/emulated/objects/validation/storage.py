@@ -182,22 +182,11 @@ def _check_volume(volume: core_v1_pb2.PersistentVolume, found: list[Cause]) -> N
             found.append(required("spec.csi", f"has to be specified when using {_ATTRIBUTES}"))
 
 
-def _source_of(volume: core_v1_pb2.PersistentVolume) -> core_v1_pb2.PersistentVolumeSource:
-    """With its default, which those lack that were stored by an earlier version."""
-    source = volume.spec.persistentVolumeSource
-    if source.HasField("hostPath") and not source.hostPath.HasField("type"):
-        made = core_v1_pb2.PersistentVolumeSource()
-        made.CopyFrom(source)
-        made.hostPath.type = ""
-        return made
-    return source
-
-
 def _check_volume_update(
     new: core_v1_pb2.PersistentVolume, old: core_v1_pb2.PersistentVolume, found: list[Cause]
 ) -> None:
     _check_volume(new, found)
-    if _source_of(new) != _source_of(old):
+    if new.spec.persistentVolumeSource != old.spec.persistentVolumeSource:
         found.append(
             forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
         )
