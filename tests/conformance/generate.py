@@ -29,6 +29,7 @@ from tests.conformance.generators import (
     tables,
     timelines,
     volumes,
+    warned,
     workloads,
     writes,
 )
@@ -49,6 +50,7 @@ GENERATORS = {
     **dict.fromkeys(probes.MAKERS, probes.case),
     **dict.fromkeys(jobs.FAMILIES, jobs.case),
     **dict.fromkeys(namespaces.FAMILIES, namespaces.case),
+    **dict.fromkeys(warned.FAMILIES, warned.case),
     **dict.fromkeys(workloads.FAMILIES, workloads.case),
     **dict.fromkeys(volumes.FAMILIES, volumes.case),
     **dict.fromkeys(devices.FAMILIES, devices.case),

@@ -3,6 +3,7 @@
     resources                       the kinds, with their names, message classes and keys in the store
     conversion                      JSON and YAML to messages and back
     defaults, validation            what the API server fills in, and what it refuses
+    warnings                        what it tells whoever writes a valid object
     fields                          how kemu treats each field: acts, cannot matter, refused
     amounts                         quantities, the requests of pods, QoS classes, 32-bit floats
     selectors, names                what selects what, the syntax of names

@@ -224,7 +224,7 @@ def _in_form(text: str, parsed: object) -> Messages:
 
 def old_address(text: str) -> Messages:
     """An IP address in a field that is older than that (``IsValidIPForLegacyField``)."""
-    bare = _without_zeros(text)
+    bare = without_zeros(text)
     try:
         parsed = ipaddress.ip_address(bare)
     except ValueError:
@@ -241,7 +241,7 @@ def old_address(text: str) -> Messages:
 def old_network(text: str) -> Messages:
     """A range in a field that is older (``IsValidCIDRForLegacyField``)."""
     head, _, length = text.partition("/")
-    bare = _without_zeros(head)
+    bare = without_zeros(head)
     try:
         parsed = ipaddress.ip_network(f"{bare}/{int(length)}", strict=False)
     except ValueError:
@@ -258,7 +258,7 @@ def old_network(text: str) -> Messages:
     return ()
 
 
-def _without_zeros(text: str) -> str:
+def without_zeros(text: str) -> str:
     """An address of IPv4 without zeros in front of its numbers, which Go once ignored."""
     parts = text.split(".")
     is_right = len(parts) == 4 and all(part.isascii() and part.isdigit() for part in parts)

@@ -17,7 +17,10 @@ _OFTEN = ("pods", "pods", "nodes", "deployments", "statefulsets", "daemonsets", 
 _APART = {"apiVersion", "kind", "metadata", "status"}
 _DEPTH = 3
 _TEXTS = ("", "a", "b", "Bad_", "a.b", "a/b", "example.com/a", "1", "-1", "50%", "/a", "../a", "None", "a" * 64)
-_ADDRESSES = ("10.0.0.1", "10.0.0.0/24", "::1", "fd00::/64", "127.0.0.1", "010.0.0.1", "a", "")
+_ADDRESSES = (
+    "10.0.0.1", "10.0.0.0/24", "10.0.0.1/24", "::1", "fd00::/64", "FD00::1", "::ffff:10.0.0.1", "127.0.0.1",
+    "010.0.0.1", "a", "",
+)  # fmt: skip
 _TEXTS_OF = {
     "apiGroup": ("", "apps", "Bad_", "example.com"),
     "apiVersion": ("v1", "apps/v1", "a/b/c", ""),
@@ -26,7 +29,7 @@ _TEXTS_OF = {
     "effect": ("NoSchedule", "NoExecute", "PreferNoSchedule", "a", ""),
     "fieldPath": ("metadata.name", "metadata.labels['a']", "spec.nodeName", "status.podIP", "a", ""),
     "image": ("i", " i", ""),
-    "key": ("a", "a/b", "Bad_/", "kubernetes.io/hostname", ""),
+    "key": ("a", "a/b", "Bad_/", "kubernetes.io/hostname", "beta.kubernetes.io/os", ""),
     "mountPath": ("/a", "/b", "a:b", ""),
     "path": ("/a", "a", "..", "a/../b", ""),
     "mountPropagation": ("None", "HostToContainer", "Bidirectional", "a"),
@@ -34,7 +37,7 @@ _TEXTS_OF = {
     "port": ("http", "a" * 16, "-", "8080"),
     "schedule": ("* * * * *", "@hourly", "TZ=UTC * * * * *", "* *", ""),
     "timeZone": ("UTC", "Europe/Berlin", "Local", "a", ""),
-    "topologyKey": ("kubernetes.io/hostname", "a", "Bad_/", ""),
+    "topologyKey": ("kubernetes.io/hostname", "a", "beta.kubernetes.io/arch", "Bad_/", ""),
     "value": ("", "a", "b", "1", "-a"),
     "values": ("", "a", "b", "1", "-a"),
 }
@@ -43,7 +46,7 @@ _ADDRESS_FIELDS = {
     "nameservers", "podCIDR", "podCIDRs",
 }  # fmt: skip
 _RESOURCES = ("cpu", "memory", "pods", "storage", "ephemeral-storage", "hugepages-2Mi", "example.com/a", "a", "Bad_/")
-_KEYS = ("a", "b", "Bad_", "-", "a/b")
+_KEYS = ("a", "b", "Bad_", "-", "a/b", "beta.kubernetes.io/arch")
 _QUANTITIES = ("0", "1", "2", "-1", "100m", "1500m", "0.5m", "1Gi", "3Mi")
 _NUMBERS = (-1, 0, 1, 1, 2, 3, 80, 100, 101, 65535, 65536, 2**31 - 1)
 

@@ -14,7 +14,7 @@ from types import CoroutineType
 from typing import Any
 
 from kemu import errors as kemu_errors
-from kemu.emulated.apiserver import errors
+from kemu.emulated.apiserver import errors, request_warnings
 from kemu.emulated.apiserver.admission import Chain
 from kemu.emulated.apiserver.admission.external.attributes import Asking
 from kemu.emulated.apiserver.admission.services import Services
@@ -33,6 +33,7 @@ from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.validation import causes
+from kemu.emulated.objects.warnings import kinds as warnings
 from kemu.emulated.objects.wire import shared_objects
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
@@ -174,6 +175,8 @@ class Registry:
             problems = strategy.validate_create(obj) + unbuilt
             if problems:
                 raise causes.error(obj, problems)
+            if request_warnings.are_heard():
+                request_warnings.warn(*warnings.on_create(obj))
             if asked is not None:
                 await self._admission.validate_asking(asked)
             await self._admission.validate(resource, obj)
@@ -413,6 +416,9 @@ class Registry:
             problems = validate(new, complete)
         if problems or unbuilt:
             raise causes.error(new, [*problems, *unbuilt])
+        if request_warnings.are_heard():
+            is_of_status = subresource == "status"
+            request_warnings.warn(*warnings.on_status_update(new) if is_of_status else warnings.on_update(new, old))
         value: bytes = new.SerializeToString(deterministic=True)
         if is_tracked and value != entry.value and applies.restore_times(new, old):
             # Unless something else has changed, the times have not either.

@@ -116,7 +116,7 @@ def result_of(code: int, manifest: Json, warnings: list[str], version: str) -> t
     if manifest["kind"] == "PersistentVolume":
         manifest = {**manifest, "status": {**manifest["status"], "lastPhaseTransitionTime": "is set"}}
     result: Json = {"code": code, "object": {**manifest, "metadata": metadata}, "managers": managers_of(entries)}
-    warnings = [one for one in warnings if one.startswith(_OF_DECODERS)]
+    warnings = [one for one in warnings if not one.startswith(_OF_GATEWAYS)]
     if warnings:
         result["warnings"] = warnings
     if found:
@@ -156,8 +156,8 @@ def refusal_of(status: Json) -> Json:
     }
 
 
-_OF_DECODERS = ("unknown field", "duplicate field", "json patch", "error converting YAML", "yaml: ")
-"""How warnings begin that are not about what an object means."""
+_OF_GATEWAYS = "v1 Endpoints is deprecated"
+"""How the warnings begin that do not come with an answer, but from who passes it on."""
 
 
 def _shortened(message: str) -> str:

@@ -1,0 +1,52 @@
+"""IP addresses and ranges that are not written as they should be (``apimachinery/pkg/util/validation/ip.go``)."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Iterator
+
+from kemu.emulated.objects import names
+
+
+def of_address(text: str, path: str) -> Iterator[str]:
+    """What is odd about an address; nothing of what is none."""
+    bare = names.without_zeros(text)
+    try:
+        parsed = ipaddress.ip_address(bare)
+    except ValueError:
+        return
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
+        yield f"{path}: non-standard IP address {json.dumps(text)} is invalid: use {_quoted(parsed.ipv4_mapped)}"
+    elif bare != text:
+        yield f"{path}: non-standard IP address {json.dumps(text)} is invalid: use {_quoted(parsed)}"
+    elif str(parsed) != text:
+        yield f"{path}: IPv6 address {json.dumps(text)} should be in RFC 5952 canonical format ({_quoted(parsed)})"
+
+
+def of_range(text: str, path: str) -> Iterator[str]:
+    """The same of a range, as ``10.0.0.0/24``."""
+    head, _, length = text.partition("/")
+    bare = names.without_zeros(head)
+    try:
+        first = ipaddress.ip_address(bare)
+        whole = ipaddress.ip_network(f"{bare}/{int(length)}", strict=False)
+    except ValueError:
+        return
+    told = False
+    if first != whole.network_address:
+        alone = f"{first}/{first.max_prefixlen}"
+        yield (
+            f"{path}: CIDR value {json.dumps(text)} is ambiguous in this context"
+            f" (should be {_quoted(whole)} or {_quoted(alone)}?)"
+        )
+        told = True
+    is_mapped = isinstance(first, ipaddress.IPv6Address) and first.ipv4_mapped is not None
+    if is_mapped or bare != head or str(int(length)) != length:
+        yield f"{path}: non-standard CIDR value {json.dumps(text)} is invalid: use {_quoted(whole)}"
+    elif not told and str(whole) != text:
+        yield f"{path}: IPv6 CIDR value {json.dumps(text)} should be in RFC 5952 canonical format ({_quoted(whole)})"
+
+
+def _quoted(value: object) -> str:
+    return f'"{value}"'
