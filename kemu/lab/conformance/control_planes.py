@@ -27,10 +27,12 @@ _AT_ONCE = {"apiLatency": 0, "watchLatency": 0, "storeLatency": 0}
 class ControlPlane:
     """Requests take no time, and watch events as much as is said."""
 
-    def __init__(self, watch_s: float = 0) -> None:
+    def __init__(self, watch_s: float = 0, *, stores_unsimulated: bool = False) -> None:
+        """``stores_unsimulated``: the API server takes fields that nobody acts by, as that of ``kemu up`` does."""
         self.runtime = SimRuntime(0, self._log, {**_AT_ONCE, "watchLatency": watch_s})
         self.clock = self.runtime.clock
         self.env = self.runtime.env("conformance")
+        self._settings = {"stores_unsimulated": True} if stores_unsimulated else {}
         self.client = clients.Client(self.env)
         self.events: list[tuple[str, Mapping[str, Any]]] = []
         """What the actors log, by kind."""
@@ -41,7 +43,8 @@ class ControlPlane:
     def run(self, main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         async def play() -> T:
             await self.runtime.launch([ActorSpec("store", "kemu.emulated.store.server:Store", {"fsync": "none"})])
-            await self.runtime.launch([ActorSpec("apiserver/0", "kemu.emulated.apiserver.server:ApiServer")])
+            server = ActorSpec("apiserver/0", "kemu.emulated.apiserver.server:ApiServer", self._settings)
+            await self.runtime.launch([server])
             return await main()
 
         return self.runtime.run(play())

@@ -36,7 +36,7 @@ _PATCHES = {
 
 
 def answer(case: Json) -> Json:
-    plane = ControlPlane()
+    plane = ControlPlane(stores_unsimulated=True)
     return {"steps": plane.run(lambda: _play(plane, case))}
 
 
