@@ -92,7 +92,19 @@ def test_duplicate_fields_count_too_and_the_last_one_holds() -> None:
         assert core_v1_pb2.ConfigMap.FromString(response.object).metadata.name == "q2"
         doubled = "kind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1',\n  x: '2'}\n"
         response = await stub.Create(create(doubled, "configmaps", YAML))
-        assert not response.warnings, "a text of two lines is no Warning header"
+        assert list(response.warnings) == ['line 4: key "x" already set in map']
+
+    run(main)
+
+
+def test_an_apply_is_warned_of_every_key_that_stands_twice() -> None:
+    async def main(cluster: Cluster) -> None:
+        doubled = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {x: '1',\n  x: '2', y: '',\n  y: ''}\n"
+        patch = api_pb2.PatchRequest(name="a", type=api_pb2.PatchRequest.APPLY, patch=doubled)
+        patch.resource.resource, patch.resource.namespace, patch.options.field_manager = "configmaps", "default", "me"
+        response = await cluster.stub().Patch(patch)
+        told = [f'line {line}: key "{key}" already set in map' for line, key in ((5, "x"), (6, "y"))]
+        assert list(response.warnings) == told
 
     run(main)
 

@@ -37,6 +37,7 @@ _MODULES = {
     "quota": ("kemu.lab.conformance.quotas.sequences", "kemu.lab.conformance.quotas.sequences"),
     "scheduler": ("kemu.lab.conformance.scheduler.questions", "kemu.lab.conformance.scheduler.questions"),
     "volumes": ("kemu.lab.conformance.volumes.questions", "kemu.lab.conformance.volumes.questions"),
+    "warnings": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
     "workloads": ("kemu.lab.conformance.controllers.workloads", "kemu.lab.conformance.controllers.workloads"),
     "timeline": ("kemu.lab.conformance.scheduler.timelines", "kemu.lab.conformance.scheduler.timelines"),
 }

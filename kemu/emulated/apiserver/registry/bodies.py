@@ -27,6 +27,7 @@ GO_PROTOBUF = "application/vnd.kubernetes.protobuf"
 """As programs in Go write it: also of fields that have no value (:mod:`kemu.emulated.objects.conversion.go_values`)."""
 MAX_DEPTH = 100
 """Largest depth of nested objects and lists; messages of protobuf are not deeper either."""
+_UNMARSHAL = "yaml: unmarshal errors:"
 
 
 class _Mapping(dict[str, Any]):
@@ -134,7 +135,7 @@ def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], li
 
 
 def _unmarshal_errors(repeated: list[str]) -> str:
-    return "\n  ".join(("yaml: unmarshal errors:", *repeated))
+    return "\n  ".join((_UNMARSHAL, *repeated))
 
 
 def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
@@ -157,8 +158,7 @@ def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
     text = f"error converting YAML to JSON: {_unmarshal_errors(repeated)}"
     if level == options.STRICT:
         raise BadRequest(f"error strict decoding YAML: {text}")
-    # A warning goes in a header, which has one line: such a text does not.
-    return found, []
+    return found, repeated
 
 
 def go_kind(value: Json) -> str:
@@ -206,7 +206,7 @@ def judged(problems: Sequence[str], level: str, what: str) -> list[str]:
         return []
     if level == options.STRICT:
         raise BadRequest(f"{what}: {strict(problems)}")
-    return [one for one in problems if "\n" not in one]
+    return [line.strip() for one in problems for line in one.removeprefix(f"{_UNMARSHAL}\n").split("\n")]
 
 
 def strict(problems: Sequence[str]) -> str:
