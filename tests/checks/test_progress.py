@@ -224,6 +224,15 @@ def test_a_new_pod_is_tried() -> None:
     assert log.holds_to_the_end() is True
 
 
+def test_a_pod_that_is_tried_before_the_log_knows_it() -> None:
+    """The cell that tells what the store did was held, and its log comes late."""
+    log = Scene()
+    log.saw(20, "pods", log.revision + 1)
+    log.attempt(20, "new", "n1")
+    log.pod(22, "new", cpu="20")
+    assert log.holds_to_the_end() is True
+
+
 def test_a_failed_binding_frees_its_room() -> None:
     log = Scene()
     log.gone(20, "old")

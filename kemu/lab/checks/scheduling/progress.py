@@ -356,6 +356,9 @@ class PodsThatFitAreTried(LimitedCheck):
             is_told = is_told or scheduler.had_seen("pods", time_ns) >= pod.said[0]
         scheduler.writes = "" if is_told else POD_PREFIX + event.pod
         if pod is None:
+            if uid not in self._gone:
+                # What a store did comes late from a cell that was held: the pod is new, and has been tried.
+                scheduler.tries.setdefault(uid, []).append((start_ns, time_ns))
             return
         if pod.value.spec.HasField("schedulingGroup"):
             namespace, group = pod.value.metadata.namespace, pod.value.spec.schedulingGroup.podGroupName
