@@ -10,11 +10,11 @@ _TOLD: ContextVar[list[str] | None] = ContextVar("warnings", default=None)
 """Of the request that is being carried out; None: nobody would hear of them."""
 
 
-def warn(*texts: str) -> None:
-    """Tell the client, each once."""
+def warn(text: str) -> None:
+    """Tell the client, once."""
     told = _TOLD.get()
-    if told is not None:
-        told.extend(text for text in dict.fromkeys(texts) if text not in told)
+    if told is not None and text not in told:
+        told.append(text)
 
 
 def are_heard() -> bool:

@@ -176,7 +176,8 @@ class Registry:
             if problems:
                 raise causes.error(obj, problems)
             if request_warnings.are_heard():
-                request_warnings.warn(*warnings.on_create(obj))
+                for text in warnings.on_create(obj):
+                    request_warnings.warn(text)
             if asked is not None:
                 await self._admission.validate_asking(asked)
             await self._admission.validate(resource, obj)
@@ -417,8 +418,9 @@ class Registry:
         if problems or unbuilt:
             raise causes.error(new, [*problems, *unbuilt])
         if request_warnings.are_heard():
-            is_of_status = subresource == "status"
-            request_warnings.warn(*warnings.on_status_update(new) if is_of_status else warnings.on_update(new, old))
+            told = warnings.on_status_update(new) if subresource == "status" else warnings.on_update(new, old)
+            for text in told:
+                request_warnings.warn(text)
         value: bytes = new.SerializeToString(deterministic=True)
         if is_tracked and value != entry.value and applies.restore_times(new, old):
             # Unless something else has changed, the times have not either.

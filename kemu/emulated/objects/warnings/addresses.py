@@ -7,21 +7,29 @@ import json
 from collections.abc import Iterator
 
 from kemu.emulated.objects import names
+from kemu.emulated.objects.caches import text_cache
 
 
 def of_address(text: str, path: str) -> Iterator[str]:
     """What is odd about an address; nothing of what is none."""
+    if told := _odd(text):
+        yield f"{path}: {told}"
+
+
+@text_cache(4096)
+def _odd(text: str) -> str:
     bare = names.without_zeros(text)
     try:
         parsed = ipaddress.ip_address(bare)
     except ValueError:
-        return
+        return ""
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
-        yield f"{path}: non-standard IP address {json.dumps(text)} is invalid: use {_quoted(parsed.ipv4_mapped)}"
-    elif bare != text:
-        yield f"{path}: non-standard IP address {json.dumps(text)} is invalid: use {_quoted(parsed)}"
-    elif str(parsed) != text:
-        yield f"{path}: IPv6 address {json.dumps(text)} should be in RFC 5952 canonical format ({_quoted(parsed)})"
+        return f"non-standard IP address {json.dumps(text)} is invalid: use {_quoted(parsed.ipv4_mapped)}"
+    if bare != text:
+        return f"non-standard IP address {json.dumps(text)} is invalid: use {_quoted(parsed)}"
+    if str(parsed) != text:
+        return f"IPv6 address {json.dumps(text)} should be in RFC 5952 canonical format ({_quoted(parsed)})"
+    return ""
 
 
 def of_range(text: str, path: str) -> Iterator[str]:

@@ -39,6 +39,8 @@ _NO_SECCOMP = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 _APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
 _NO_APPARMOR = 'deprecated since v1.30; use the "appArmorProfile" field instead'
 _NO_SELECTOR = "labelSelector: a null labelSelector results in matching no pod"
+_OWN_VOLUME = "kube-api-access-"
+"""How the volume is called that the API server itself adds to nearly every pod."""
 _BYTES = ("memory", "ephemeral-storage")
 
 
@@ -66,31 +68,40 @@ def of_claim(spec: core_v1_pb2.PersistentVolumeClaimSpec, path: str) -> Iterator
 
 def _all(path: str, spec: core_v1_pb2.PodSpec, metadata: meta_v1_pb2.ObjectMeta) -> Iterator[str]:
     at = f"{path}spec"
-    containers = list(_containers(spec, at))
-    yield from _placement(spec, at)
-    for key, told in _ANNOTATIONS.items():
-        if key in metadata.annotations:
-            yield f"{path}metadata.annotations[{key}]: {told}"
+    containers = _containers(spec, at)
+    if spec.nodeSelector or spec.topologySpreadConstraints or spec.HasField("affinity"):
+        yield from _placement(spec, at)
+    if metadata.annotations:
+        for key, told in _ANNOTATIONS.items():
+            if key in metadata.annotations:
+                yield f"{path}metadata.annotations[{key}]: {told}"
     for index, volume in enumerate(spec.volumes):
-        yield from _volume(volume.volumeSource, f"{at}.volumes[{index}]")
+        if not volume.volumeSource.HasField("projected"):
+            yield from _volume(volume.volumeSource, f"{at}.volumes[{index}]")
     for volume in spec.volumes:
-        yield from overlaps.of(volume)
-    yield from _twice((one.ip for one in spec.hostAliases), f"{at}.hostAliases", "ip")
-    yield from _twice((one.name for one in spec.imagePullSecrets), f"{at}.imagePullSecrets", "name")
+        if not volume.name.startswith(_OWN_VOLUME):
+            yield from overlaps.of(volume)
+    if len(spec.hostAliases) > 1:
+        yield from _twice((one.ip for one in spec.hostAliases), f"{at}.hostAliases", "ip")
+    if len(spec.imagePullSecrets) > 1:
+        yield from _twice((one.name for one in spec.imagePullSecrets), f"{at}.imagePullSecrets", "name")
     for index, secret in enumerate(spec.imagePullSecrets):
         if not secret.name:
             yield f'{at}.imagePullSecrets[{index}].name: invalid empty name ""'
-    yield from fractions(spec.overhead, f"{at}.overhead")
+    if spec.overhead:
+        yield from fractions(spec.overhead, f"{at}.overhead")
     if not spec.securityContext.HasField("seccompProfile") and _SECCOMP in metadata.annotations:
         yield f"{path}metadata.annotations[{_SECCOMP}]: {_NO_SECCOMP}"
     for place, one in containers:
         yield from _container(one, place, path, spec, metadata)
-    yield from _ports(containers)
+    if any(one.ports for _, one in containers):
+        yield from _ports(containers)
     if spec.HasField("terminationGracePeriodSeconds") and spec.terminationGracePeriodSeconds < 0:
         yield (
             f"{at}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
         )
-    yield from _pod_terms(spec.affinity, f"{at}.affinity")
+    if spec.HasField("affinity"):
+        yield from _pod_terms(spec.affinity, f"{at}.affinity")
     for index, server in enumerate(spec.dnsConfig.nameservers):
         yield from addresses.of_address(server, f"{at}.dnsConfig.nameservers[{index}]")
     for index, alias in enumerate(spec.hostAliases):
@@ -110,11 +121,15 @@ def _volume(source: core_v1_pb2.VolumeSource, at: str) -> Iterator[str]:
         yield from of_claim(source.ephemeral.volumeClaimTemplate.spec, f"{at}.ephemeral.volumeClaimTemplate.spec")
 
 
-def _containers(spec: core_v1_pb2.PodSpec, at: str) -> Iterator[tuple[str, Container]]:
-    yield from ((f"{at}.initContainers[{index}]", one) for index, one in enumerate(spec.initContainers))
-    yield from ((f"{at}.containers[{index}]", one) for index, one in enumerate(spec.containers))
-    for index, one in enumerate(spec.ephemeralContainers):
-        yield f"{at}.ephemeralContainers[{index}]", one.ephemeralContainerCommon
+def _containers(spec: core_v1_pb2.PodSpec, at: str) -> list[tuple[str, Container]]:
+    found: list[tuple[str, Container]] = []
+    for index, one in enumerate(spec.initContainers):
+        found.append((f"{at}.initContainers[{index}]", one))
+    for index, one in enumerate(spec.containers):
+        found.append((f"{at}.containers[{index}]", one))
+    for index, late in enumerate(spec.ephemeralContainers):
+        found.append((f"{at}.ephemeralContainers[{index}]", late.ephemeralContainerCommon))
+    return found
 
 
 def _placement(spec: core_v1_pb2.PodSpec, at: str) -> Iterator[str]:
@@ -158,6 +173,22 @@ def _twice(values: Iterable[str], path: str, field: str) -> Iterator[str]:
 def _container(
     one: Container, at: str, path: str, spec: core_v1_pb2.PodSpec, metadata: meta_v1_pb2.ObjectMeta
 ) -> Iterator[str]:
+    if metadata.annotations:
+        yield from _profiles(one, path, spec, metadata)
+    if one.resources.limits or one.resources.requests:
+        for name in _BYTES:
+            if name in one.resources.limits or name in one.resources.requests:
+                yield from fractions(one.resources.limits, f"{at}.resources.limits", (name,))
+                yield from fractions(one.resources.requests, f"{at}.resources.requests", (name,))
+    seen = set[str]()
+    for index, variable in enumerate(one.env):
+        if variable.name in seen and (variable.HasField("valueFrom") or not _extends(variable)):
+            name = json.dumps(variable.name)
+            yield f"{at}.env[{index}]: hides previous definition of {name}, which may be dropped when using apply"
+        seen.add(variable.name)
+
+
+def _profiles(one: Container, path: str, spec: core_v1_pb2.PodSpec, metadata: meta_v1_pb2.ObjectMeta) -> Iterator[str]:
     key = _CONTAINER_SECCOMP + one.name
     if key in metadata.annotations and not one.securityContext.HasField("seccompProfile"):
         yield f"{path}metadata.annotations[{key}]: {_NO_SECCOMP}"
@@ -167,15 +198,6 @@ def _container(
         profile = spec.securityContext.appArmorProfile
         if not spec.securityContext.HasField("appArmorProfile") or _annotated(metadata.annotations[key]) != profile:
             yield f"{path}metadata.annotations[{key}]: {_NO_APPARMOR}"
-    for name in _BYTES:
-        yield from fractions(one.resources.limits, f"{at}.resources.limits", (name,))
-        yield from fractions(one.resources.requests, f"{at}.resources.requests", (name,))
-    seen = set[str]()
-    for index, variable in enumerate(one.env):
-        if variable.name in seen and (variable.HasField("valueFrom") or not _extends(variable)):
-            name = json.dumps(variable.name)
-            yield f"{at}.env[{index}]: hides previous definition of {name}, which may be dropped when using apply"
-        seen.add(variable.name)
 
 
 def _extends(variable: core_v1_pb2.EnvVar) -> bool:
