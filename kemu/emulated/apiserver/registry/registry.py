@@ -9,7 +9,7 @@ their own beside this one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Sequence
 from types import CoroutineType
 from typing import Any
 
@@ -175,8 +175,8 @@ class Registry:
             problems = strategy.validate_create(obj) + unbuilt
             if problems:
                 raise causes.error(obj, problems)
-            if request_warnings.are_heard():
-                for text in warnings.on_create(obj):
+            if (of_new := warnings.ON_CREATE.get(type(obj))) is not None and request_warnings.are_heard():
+                for text in of_new(obj):
                     request_warnings.warn(text)
             if asked is not None:
                 await self._admission.validate_asking(asked)
@@ -418,8 +418,7 @@ class Registry:
         if problems or unbuilt:
             raise causes.error(new, [*problems, *unbuilt])
         if request_warnings.are_heard():
-            told = warnings.on_status_update(new) if subresource == "status" else warnings.on_update(new, old)
-            for text in told:
+            for text in _warnings(subresource, new, old):
                 request_warnings.warn(text)
         value: bytes = new.SerializeToString(deterministic=True)
         if is_tracked and value != entry.value and applies.restore_times(new, old):
@@ -835,6 +834,14 @@ class Registry:
                 entry, certain = current, True
         finally:
             self.turns.leave(key)
+
+
+def _warnings(subresource: str, new: KubernetesObject, old: KubernetesObject) -> Iterable[str]:
+    if subresource == "status":
+        of_status = warnings.ON_STATUS.get(type(new))
+        return of_status(new) if of_status is not None else ()
+    of_update = warnings.ON_UPDATE.get(type(new))
+    return of_update(new, old) if of_update is not None else ()
 
 
 def _with_defaults(stored: KubernetesObject) -> KubernetesObject:

@@ -10,14 +10,9 @@ from kemu.emulated.objects import names
 from kemu.emulated.objects.caches import text_cache
 
 
-def of_address(text: str, path: str) -> Iterator[str]:
-    """What is odd about an address; nothing of what is none."""
-    if told := _odd(text):
-        yield f"{path}: {told}"
-
-
 @text_cache(4096)
-def _odd(text: str) -> str:
+def odd(text: str) -> str:
+    """What is odd about an address; empty: nothing, or it is no address."""
     bare = names.without_zeros(text)
     try:
         parsed = ipaddress.ip_address(bare)
@@ -30,6 +25,12 @@ def _odd(text: str) -> str:
     if str(parsed) != text:
         return f"IPv6 address {json.dumps(text)} should be in RFC 5952 canonical format ({_quoted(parsed)})"
     return ""
+
+
+def of_address(text: str, path: str) -> Iterator[str]:
+    """The same, at ``path``."""
+    if told := odd(text):
+        yield f"{path}: {told}"
 
 
 def of_range(text: str, path: str) -> Iterator[str]:

@@ -52,24 +52,6 @@ Workload = apps_v1_pb2.Deployment | apps_v1_pb2.ReplicaSet | core_v1_pb2.Replica
 Templated = apps_v1_pb2.Deployment | apps_v1_pb2.ReplicaSet | apps_v1_pb2.StatefulSet
 
 
-def on_create(obj: KubernetesObject) -> Iterable[str]:
-    """Those about a new object."""
-    found = _CREATE.get(type(obj))
-    return found(obj) if found is not None else ()
-
-
-def on_update(new: KubernetesObject, old: KubernetesObject) -> Iterable[str]:
-    """Those about ``new``, which replaces ``old`` and has its generation already."""
-    found = _UPDATE.get(type(new))
-    return found(new, old) if found is not None else ()
-
-
-def on_status_update(new: KubernetesObject) -> Iterable[str]:
-    """Those about a new status."""
-    found = _STATUS.get(type(new))
-    return found(new) if found is not None else ()
-
-
 # Workloads ----------------------------------------------------------------------------------------------------------
 
 
@@ -242,9 +224,11 @@ def _of_balancer(ips: Iterable[str]) -> Warnings:
 
 def _of_pod_addresses(pod: core_v1_pb2.Pod) -> Warnings:
     for index, one in enumerate(pod.status.podIPs):
-        yield from addresses.of_address(one.ip, f"status.podIPs[{index}].ip")
+        if odd := addresses.odd(one.ip):
+            yield f"status.podIPs[{index}].ip: {odd}"
     for index, host in enumerate(pod.status.hostIPs):
-        yield from addresses.of_address(host.ip, f"status.hostIPs[{index}].ip")
+        if odd := addresses.odd(host.ip):
+            yield f"status.hostIPs[{index}].ip: {odd}"
 
 
 def _of_endpoints(endpoints: core_v1_pb2.Endpoints) -> Warnings:
@@ -375,7 +359,7 @@ _ALIKE: dict[type[Message], Callable[[Any], Warnings]] = {
     ),
 }
 """Kinds with the same warnings whether an object is made or changed."""
-_CREATE: dict[type[Message], Callable[[Any], Warnings]] = {
+ON_CREATE: dict[type[Message], Callable[[Any], Warnings]] = {
     **_ALIKE,
     apps_v1_pb2.DaemonSet: _of_daemon_set,
     apps_v1_pb2.Deployment: _of_workload,
@@ -390,13 +374,14 @@ _CREATE: dict[type[Message], Callable[[Any], Warnings]] = {
     networking_v1_pb2.Ingress: _of_ingress,
     storage_v1_pb2.CSIDriver: _of_driver,
 }
+"""By message of a kind: the warnings about a new object."""
 
 
 def _of_new(alike: Callable[[Any], Warnings]) -> Callable[[Any, Any], Warnings]:
     return lambda new, old: alike(new)
 
 
-_UPDATE: dict[type[Message], Callable[[Any, Any], Warnings]] = {
+ON_UPDATE: dict[type[Message], Callable[[Any, Any], Warnings]] = {
     **{kind: _of_new(alike) for kind, alike in _ALIKE.items()},
     apps_v1_pb2.DaemonSet: _of_new_daemons,
     apps_v1_pb2.Deployment: _of_new_template,
@@ -409,9 +394,11 @@ _UPDATE: dict[type[Message], Callable[[Any, Any], Warnings]] = {
     discovery_v1_pb2.EndpointSlice: _of_new(_of_endpoint_addresses),
     storage_v1_pb2.CSIDriver: _of_new_driver,
 }
-"""Pods have none: people seldom change them themselves."""
-_STATUS: dict[type[Message], Callable[[Any], Warnings]] = {
+"""Those about the first object, which replaces the second one and has its generation already. Pods have none: people
+seldom change them themselves."""
+ON_STATUS: dict[type[Message], Callable[[Any], Warnings]] = {
     core_v1_pb2.Pod: _of_pod_addresses,
     core_v1_pb2.Service: lambda service: _of_balancer(one.ip for one in service.status.loadBalancer.ingress),
     networking_v1_pb2.Ingress: lambda ingress: _of_balancer(one.ip for one in ingress.status.loadBalancer.ingress),
 }
+"""Those about a new status."""

@@ -41,6 +41,8 @@ _NO_APPARMOR = 'deprecated since v1.30; use the "appArmorProfile" field instead'
 _NO_SELECTOR = "labelSelector: a null labelSelector results in matching no pod"
 _OWN_VOLUME = "kube-api-access-"
 """How the volume is called that the API server itself adds to nearly every pod."""
+_PARTS = ("m", "u", "n")
+"""How amounts end that are not whole."""
 _BYTES = ("memory", "ephemeral-storage")
 
 
@@ -92,9 +94,11 @@ def _all(path: str, spec: core_v1_pb2.PodSpec, metadata: meta_v1_pb2.ObjectMeta)
         yield from fractions(spec.overhead, f"{at}.overhead")
     if not spec.securityContext.HasField("seccompProfile") and _SECCOMP in metadata.annotations:
         yield f"{path}metadata.annotations[{_SECCOMP}]: {_NO_SECCOMP}"
+    has_ports = False
     for place, one in containers:
         yield from _container(one, place, path, spec, metadata)
-    if any(one.ports for _, one in containers):
+        has_ports = has_ports or bool(one.ports)
+    if has_ports:
         yield from _ports(containers)
     if spec.HasField("terminationGracePeriodSeconds") and spec.terminationGracePeriodSeconds < 0:
         yield (
@@ -175,11 +179,10 @@ def _container(
 ) -> Iterator[str]:
     if metadata.annotations:
         yield from _profiles(one, path, spec, metadata)
-    if one.resources.limits or one.resources.requests:
-        for name in _BYTES:
-            if name in one.resources.limits or name in one.resources.requests:
-                yield from fractions(one.resources.limits, f"{at}.resources.limits", (name,))
-                yield from fractions(one.resources.requests, f"{at}.resources.requests", (name,))
+    for name in _BYTES:
+        for kind, amounts in (("limits", one.resources.limits), ("requests", one.resources.requests)):
+            if name in amounts and amounts[name].string[-1:] in _PARTS:
+                yield from fractions(amounts, f"{at}.resources.{kind}", (name,))
     seen = set[str]()
     for index, variable in enumerate(one.env):
         if variable.name in seen and (variable.HasField("valueFrom") or not _extends(variable)):
