@@ -48,8 +48,7 @@ def _check_job(job: batch_v1_pb2.Job, found: list[Cause]) -> None:
         check_label_selector(spec.selector, "spec.selector", found)
         labels = spec.template.metadata.labels
         if len(found) == before and not selectors.compile_labels(spec.selector).matches(labels):
-            shown = {key: labels[key] for key in sorted(labels)}
-            found.append(invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`"))
+            templates.refuse_labels(labels, "spec.template", found)
     if spec.completionMode == INDEXED and spec.completions > 0:
         host = f"{metadata.name}-{spec.completions - 1}"
         if names.dns_label(host):
@@ -114,7 +113,7 @@ def _check_spec(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cause]) -> No
             _check_success_policy(spec, f"{path}.successPolicy", found)
     replacements = _REPLACEMENTS[:1] if spec.HasField("podFailurePolicy") else _REPLACEMENTS
     checks.supported(spec.podReplacementPolicy, f"{path}.podReplacementPolicy", replacements, found)
-    templates.check_template(spec.template, ("Always", *_NEVER_OR_ON_FAILURE), found, path=f"{path}.template")
+    templates.check_template(spec.template, f"{path}.template", found)
     _check_restart_policy(spec, f"{path}.template.spec.restartPolicy", found)
 
 
@@ -421,7 +420,9 @@ def _check_cron_spec(spec: batch_v1_pb2.CronJobSpec, old: batch_v1_pb2.CronJobSp
     else:
         _check_schedule(spec, old is not None and "TZ" in old.schedule, found)
     checks.not_negative(spec.startingDeadlineSeconds, "spec.startingDeadlineSeconds", found)
-    if spec.HasField("timeZone") and (old is None or old.timeZone != spec.timeZone):
+    if spec.HasField("timeZone") and not (
+        old is not None and old.HasField("timeZone") and old.timeZone == spec.timeZone
+    ):
         _check_time_zone(spec.timeZone, found)
     checks.choice(spec.concurrencyPolicy, "spec.concurrencyPolicy", "batch.v1.ConcurrencyPolicy", found)
     job, path = spec.jobTemplate.spec, "spec.jobTemplate.spec"
