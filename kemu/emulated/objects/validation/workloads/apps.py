@@ -205,13 +205,19 @@ def _template_to_check(spec: apps_v1_pb2.StatefulSetSpec) -> core_v1_pb2.PodTemp
 
 def _check_stateful_strategy(strategy: apps_v1_pb2.StatefulSetUpdateStrategy, found: list[Cause]) -> None:
     path = "spec.updateStrategy"
-    if strategy.type not in ("RollingUpdate", "OnDelete"):
-        found.append(invalid(path, strategy, "must be 'RollingUpdate' or 'OnDelete'"))
-    elif strategy.type == "OnDelete" and strategy.HasField("rollingUpdate"):
-        why = "only allowed for updateStrategy 'RollingUpdate'"
-        found.append(invalid(f"{path}.rollingUpdate", strategy.rollingUpdate, why))
-    else:
+    is_known = strategy.type in ("RollingUpdate", "OnDelete")
+    if is_known and not (strategy.type == "OnDelete" and strategy.HasField("rollingUpdate")):
         checks.not_negative(strategy.rollingUpdate.partition, f"{path}.rollingUpdate.partition", found)
+        return
+    shown = type(strategy)()
+    shown.CopyFrom(strategy)
+    if shown.HasField("rollingUpdate"):
+        shown.rollingUpdate.ClearField("maxUnavailable")  # the API server's gate for it is off
+    if is_known:
+        why = "only allowed for updateStrategy 'RollingUpdate'"
+        found.append(invalid(f"{path}.rollingUpdate", shown.rollingUpdate, why))
+    else:
+        found.append(invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'"))
 
 
 _STATEFUL_MAY_CHANGE = (
