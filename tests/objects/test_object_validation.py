@@ -844,6 +844,7 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
             [
                 'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"',
                 "spec.selector: Required value",
+                "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
             ],
         ),
         (
@@ -885,7 +886,12 @@ def test_other_objects_that_are_refused(base: dict[str, Any], changes: dict[str,
             JOB,
             {"spec__completionMode": "Indexed"},
             [
-                "spec.selector: Required value",
+                # Kubernetes checks it as a new one, too.
+                *[
+                    "spec.selector: Required value",
+                    "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
+                ]
+                * 2,
                 'spec.completionMode: Invalid value: "Indexed": field is immutable',
             ],
         ),
