@@ -537,7 +537,8 @@ def test_the_error_of_an_object_lists_its_causes() -> None:
             {AFFINITY: [{"matchExpressions": [{"key": "b", "operator": "Exists"}]}]},
             [
                 (
-                    f'{TERM}: Invalid value: {{"matchExpressions":[{{"key":"b","operator":"Exists"}}]}}: '
+                    f'{TERM}: Invalid value: {{"MatchExpressions":[{{"Key":"b","Operator":"Exists","Values":null}}],'
+                    '"MatchFields":null}: '
                     "only additions are allowed (no mutations or deletions)"
                 )
             ],
@@ -711,7 +712,7 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
         (
             NODE,
             {"spec__taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoSchedule"}]},
-            ['metadata.taints[1]: Duplicate value: {"effect":"NoSchedule","key":"a"}'],
+            ['metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}'],
         ),
         (NODE, {"spec__taints": [{"key": "a"}]}, ["metadata.taints[0].effect: Required value"]),
         (
@@ -749,7 +750,8 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
             {"spec__maxUnavailable": 1, "spec__selector": None},
             [
                 (
-                    'spec: Invalid value: {"maxUnavailable":1,"minAvailable":1}: minAvailable and maxUnavailable '
+                    'spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":1,'
+                    '"UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable '
                     "cannot be both set"
                 )
             ],
@@ -842,6 +844,7 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
             [
                 'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"',
                 "spec.selector: Required value",
+                "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
             ],
         ),
         (
@@ -883,7 +886,12 @@ def test_other_objects_that_are_refused(base: dict[str, Any], changes: dict[str,
             JOB,
             {"spec__completionMode": "Indexed"},
             [
-                "spec.selector: Required value",
+                # Kubernetes checks it as a new one, too.
+                *[
+                    "spec.selector: Required value",
+                    "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`",
+                ]
+                * 2,
                 'spec.completionMode: Invalid value: "Indexed": field is immutable',
             ],
         ),

@@ -17,11 +17,7 @@ def _default_deployment(deployment: apps_v1_pb2.Deployment) -> None:
     shared.default_replicas(spec)
     if not spec.strategy.type:
         spec.strategy.type = "RollingUpdate"
-    if spec.strategy.type == "RollingUpdate":
-        rolling = spec.strategy.rollingUpdate
-        for name in ("maxUnavailable", "maxSurge"):
-            if not rolling.HasField(name):
-                shared.set_int_or_string(getattr(rolling, name), "25%")
+    _default_amounts(spec.strategy, "25%", "25%")
     if not spec.HasField("revisionHistoryLimit"):
         spec.revisionHistoryLimit = 10
     if not spec.HasField("progressDeadlineSeconds"):
@@ -38,7 +34,7 @@ def _default_stateful_set(stateful_set: apps_v1_pb2.StatefulSet) -> None:
     if not strategy.type:
         strategy.type = "RollingUpdate"
         strategy.rollingUpdate.SetInParent()
-    if strategy.type == "RollingUpdate" and strategy.HasField("rollingUpdate"):
+    if strategy.HasField("rollingUpdate"):
         strategy.rollingUpdate.partition = strategy.rollingUpdate.partition  # also 0 is written
     if not spec.HasField("revisionHistoryLimit"):
         spec.revisionHistoryLimit = 10
@@ -55,13 +51,27 @@ def _default_daemon_set(daemon_set: apps_v1_pb2.DaemonSet) -> None:
     pods.default_pod_spec(spec.template.spec)
     if not spec.updateStrategy.type:
         spec.updateStrategy.type = "RollingUpdate"
-    if spec.updateStrategy.type == "RollingUpdate":
-        rolling = spec.updateStrategy.rollingUpdate
-        for name, number in (("maxUnavailable", 1), ("maxSurge", 0)):
-            if not rolling.HasField(name):
-                shared.set_int_or_string(getattr(rolling, name), number)
+    _default_amounts(spec.updateStrategy, 1, 0)
     if not spec.HasField("revisionHistoryLimit"):
         spec.revisionHistoryLimit = 10
+
+
+def _default_amounts(
+    strategy: apps_v1_pb2.DeploymentStrategy | apps_v1_pb2.DaemonSetUpdateStrategy,
+    unavailable: int | str,
+    surge: int | str,
+) -> None:
+    """A strategy of another type gets none; but where it has a place for them, they are 0, as in the API server's own
+    types."""
+    if strategy.type != "RollingUpdate":
+        if not strategy.HasField("rollingUpdate"):
+            return
+        unavailable = surge = 0
+    rolling = strategy.rollingUpdate
+    if not rolling.HasField("maxUnavailable"):
+        shared.set_int_or_string(rolling.maxUnavailable, unavailable)
+    if not rolling.HasField("maxSurge"):
+        shared.set_int_or_string(rolling.maxSurge, surge)
 
 
 FILL = {

@@ -12,13 +12,13 @@ JOB_UIDS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 
 def _default_job(job: batch_v1_pb2.Job) -> None:
     _default_spec(job.spec)
-    if job.metadata.uid:
+    if job.metadata.uid or job.spec.manualSelector or JOB_UIDS[0] in job.spec.template.metadata.labels:
         _default_labels(job)
 
 
 def _default_labels(job: batch_v1_pb2.Job) -> None:
     """A Job without labels has those of its pods. In Go both are one map then, which gets the generated labels later:
-    so a new Job waits for these."""
+    so a new Job waits for these, if there will be any."""
     if not job.metadata.labels:
         job.metadata.labels.update(job.spec.template.metadata.labels)
 
@@ -32,13 +32,13 @@ def _default_spec(spec: batch_v1_pb2.JobSpec) -> None:
     if not spec.HasField("backoffLimit"):
         # With a limit for each index, the job as a whole has practically none.
         spec.backoffLimit = 2**31 - 1 if spec.HasField("backoffLimitPerIndex") else 6
-    if not spec.completionMode:
+    if not spec.HasField("completionMode"):
         spec.completionMode = "NonIndexed"
     if not spec.HasField("suspend"):
         spec.suspend = False
     if not spec.HasField("manualSelector"):
         spec.manualSelector = False
-    if not spec.podReplacementPolicy:
+    if not spec.HasField("podReplacementPolicy"):
         spec.podReplacementPolicy = "Failed" if spec.HasField("podFailurePolicy") else "TerminatingOrFailed"
     _default_policy(spec)
 

@@ -69,7 +69,8 @@ def _default_service(service: core_v1_pb2.Service) -> None:
 
 def _default_replication_controller(controller: core_v1_pb2.ReplicationController) -> None:
     spec = controller.spec
-    pods.default_pod_spec(spec.template.spec)
+    if spec.HasField("template"):
+        pods.default_pod_spec(spec.template.spec)
     labels = spec.template.metadata.labels
     if not spec.selector:
         spec.selector.update(labels)

@@ -13,6 +13,7 @@ from kemu.emulated.objects.validation.causes import duplicate, forbidden, invali
 from kemu.emulated.objects.validation.metadata import check_label_key
 from kemu.emulated.objects.validation.pod_specs import pods, templates
 from kemu.emulated.objects.validation.rules import Rules
+from kemu.emulated.objects.validation.workloads.statuses import check_status
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
 
@@ -110,14 +111,23 @@ def _check_event(event: core_v1_pb2.Event, found: list[Cause]) -> None:
 
 
 def _check_replication_controller(controller: core_v1_pb2.ReplicationController, found: list[Cause]) -> None:
-    spec = controller.spec
-    checks.not_negative(spec.replicas, "spec.replicas", found)
+    spec, path = controller.spec, "spec.template"
+    checks.not_negative(spec.minReadySeconds, "spec.minReadySeconds", found)
     if not spec.selector:
         found.append(required("spec.selector"))
-    elif not selectors.labels_equal(spec.selector).matches(spec.template.metadata.labels):
-        labels = {key: spec.template.metadata.labels[key] for key in sorted(spec.template.metadata.labels)}
-        found.append(invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`"))
-    templates.check_template(spec.template, ("Always",), found)
+    checks.not_negative(spec.replicas, "spec.replicas", found)
+    if not spec.HasField("template"):
+        found.append(required(path))
+        return
+    labels = spec.template.metadata.labels
+    if spec.selector and not selectors.labels_equal(spec.selector).matches(labels):
+        templates.refuse_labels(labels, path, found)
+    templates.check_template(spec.template, path, found)
+    templates.check_runs_forever(spec.template.spec, "ReplicationController", f"{path}.spec", found)
+
+
+def _check_pod_template(template: core_v1_pb2.PodTemplate, found: list[Cause]) -> None:
+    templates.check_template(template.template, "template", found)
 
 
 _SEALED = "field is immutable when `immutable` is set"
@@ -196,10 +206,10 @@ RULES = {
     ),
     core_v1_pb2.Event: Rules(_check_event),
     core_v1_pb2.Service: Rules(networks.check_service, networks.check_service_update, name_rule=names.dns_label),
-    core_v1_pb2.ReplicationController: Rules(_check_replication_controller),
+    core_v1_pb2.ReplicationController: Rules(_check_replication_controller, status_update=check_status),
     core_v1_pb2.ConfigMap: Rules(_check_config_map, _check_config_map_update),
     core_v1_pb2.Secret: Rules(_check_secret, _check_secret_update),
     core_v1_pb2.ServiceAccount: Rules(),
     core_v1_pb2.Endpoints: Rules(),
-    core_v1_pb2.PodTemplate: Rules(),
+    core_v1_pb2.PodTemplate: Rules(_check_pod_template),
 }

@@ -245,16 +245,9 @@ def _check_owners(references: Sequence[meta_v1_pb2.OwnerReference], found: list[
                     "Only one reference can have Controller set to true. "
                     f'Found "true" in references for {controller} and {this}'
                 )
-                found.append(invalid(path, [_in_order(one) for one in references], detail))
+                found.append(invalid(path, list(references), detail))
             else:
                 controller = this
-
-
-def _in_order(reference: meta_v1_pb2.OwnerReference) -> dict[str, str | bool]:
-    """As Go prints it."""
-    fields = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
-    required = fields[:4]
-    return {field: getattr(reference, field) for field in fields if field in required or reference.HasField(field)}  # type: ignore[arg-type]
 
 
 def check_label_selector(selector: meta_v1_pb2.LabelSelector, path: str, found: list[Cause]) -> None:

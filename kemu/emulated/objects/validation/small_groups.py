@@ -9,7 +9,7 @@ from typing import Any
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.validation import checks, networks, placement
-from kemu.emulated.objects.validation.amounts import check_overhead
+from kemu.emulated.objects.validation.amounts import check_overhead, container_resource_name
 from kemu.emulated.objects.validation.causes import IMMUTABLE, INVALID, forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import check_label_selector, check_labels
 from kemu.emulated.objects.validation.pod_specs import pods
@@ -78,11 +78,11 @@ def _check_disruption_budget(budget: policy_v1_pb2.PodDisruptionBudget, found: l
         if spec.HasField(field):
             checks.int_or_percent(getattr(spec, field), f"spec.{field}", found)
             checks.at_most_all(getattr(spec, field), f"spec.{field}", found)
+    if spec.HasField("selector"):
+        check_label_selector(spec.selector, "spec.selector", found)
     if spec.HasField("unhealthyPodEvictionPolicy"):
         path, policies = "spec.unhealthyPodEvictionPolicy", "policy.v1.UnhealthyPodEvictionPolicyType"
         checks.listed(spec.unhealthyPodEvictionPolicy, path, policies, found)
-    if spec.HasField("selector"):
-        check_label_selector(spec.selector, "spec.selector", found)
 
 
 def _check_disruption_budget_status(
@@ -318,6 +318,7 @@ def _check_source(field: str, source: Any, path: str, checks_version: bool, foun
     if not source.name:
         found.append(required(f"{path}.name", "must specify a resource name"))
     if field == "containerResource":
+        checks.name(source.name, f"{path}.name", container_resource_name, found)
         if not source.container:
             found.append(required(f"{path}.container", "must specify a container"))
         else:

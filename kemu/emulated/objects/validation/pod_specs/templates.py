@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
-from kemu.emulated.objects.validation.causes import forbidden, not_supported
-from kemu.emulated.objects.validation.metadata import check_labels
+from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported
+from kemu.emulated.objects.validation.metadata import check_annotations, check_labels
 from kemu.emulated.objects.validation.pod_specs import pods
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
 
 
-def check_template(
-    template: core_v1_pb2.PodTemplateSpec,
-    restart_policies: tuple[str, ...],
-    found: list[Cause],
-    volumes: Iterable[str] = (),
-    path: str = "spec.template",
-) -> None:
-    """``volumes``: names of further volumes that containers may mount."""
-    check_labels(template.metadata.labels, f"{path}.labels", found)
-    pods.check_pod_spec(template.spec, f"{path}.spec", found, volumes)
+def check_template(template: core_v1_pb2.PodTemplateSpec, path: str, found: list[Cause]) -> None:
+    """``ValidatePodTemplateSpec``"""
+    check_metadata(template, path, found)
+    pods.check_pod_spec(template.spec, f"{path}.spec", found)
     if template.spec.ephemeralContainers:
         detail = "ephemeral containers not allowed in pod template"
         found.append(forbidden(f"{path}.spec.ephemeralContainers", detail))
-    policy = template.spec.restartPolicy
-    if policy in pods.RESTART_POLICIES and policy not in restart_policies:
-        found.append(not_supported(f"{path}.spec.restartPolicy", policy, restart_policies))
+
+
+def check_metadata(template: core_v1_pb2.PodTemplateSpec, path: str, found: list[Cause]) -> None:
+    """Labels and annotations; nothing else of the metadata has a use."""
+    if template.metadata.labels:
+        check_labels(template.metadata.labels, f"{path}.labels", found)
+    if template.metadata.annotations:
+        check_annotations(template.metadata.annotations, f"{path}.annotations", found)
+
+
+def check_runs_forever(spec: core_v1_pb2.PodSpec, kind: str, path: str, found: list[Cause]) -> None:
+    """What controllers that keep a number of pods running ask of their pods."""
+    if spec.restartPolicy != "Always":
+        found.append(not_supported(f"{path}.restartPolicy", spec.restartPolicy, ("Always",)))
+    if spec.HasField("activeDeadlineSeconds"):
+        detail = f"activeDeadlineSeconds in {kind} is not Supported"
+        found.append(forbidden(f"{path}.activeDeadlineSeconds", detail))
+
+
+def refuse_labels(labels: Mapping[str, str], path: str, found: list[Cause]) -> None:
+    """Those of a template (``path``) that its selector does not match."""
+    shown = {key: labels[key] for key in sorted(labels)} or None
+    found.append(invalid(f"{path}.metadata.labels", shown, "`selector` does not match template `labels`"))

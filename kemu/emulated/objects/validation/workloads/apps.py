@@ -1,87 +1,91 @@
-"""The checks of the group apps."""
+"""The checks of the group apps (``pkg/apis/apps/validation``)."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-from google.protobuf.message import Message
-
-from kemu.emulated.objects import names, resources, selectors
-from kemu.emulated.objects.conversion import convert
-from kemu.emulated.objects.plain import Json
+from kemu.emulated.objects import names, selectors
 from kemu.emulated.objects.validation import checks, storage
-from kemu.emulated.objects.validation.causes import IMMUTABLE, INVALID, NOT_SUPPORTED, forbidden, invalid, required
+from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import check_label_selector
 from kemu.emulated.objects.validation.pod_specs import templates
 from kemu.emulated.objects.validation.rules import Rules
+from kemu.emulated.objects.validation.workloads.statuses import check_status
 from kemu.errors import Cause
-from kemu.messages.k8s import apps_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
 
-Strategy = apps_v1_pb2.DeploymentStrategy | apps_v1_pb2.DaemonSetUpdateStrategy | apps_v1_pb2.StatefulSetUpdateStrategy
-Workload = apps_v1_pb2.ReplicaSet | apps_v1_pb2.Deployment | apps_v1_pb2.StatefulSet | apps_v1_pb2.DaemonSet
-WorkloadSpec = (
-    apps_v1_pb2.ReplicaSetSpec | apps_v1_pb2.DeploymentSpec | apps_v1_pb2.StatefulSetSpec | apps_v1_pb2.DaemonSetSpec
-)
+ScalableSpec = apps_v1_pb2.ReplicaSetSpec | apps_v1_pb2.DeploymentSpec | apps_v1_pb2.StatefulSetSpec
 
 
-def _check_selector_fits(spec: WorkloadSpec, kind: str, found: list[Cause]) -> None:
-    """The selector must be there, not empty, and match the pods that the template makes."""
+def _check_selector(spec: ScalableSpec, kind: str, problem: str, found: list[Cause]) -> bool:
+    """Returns whether a selector can be made of it. ``problem``: what is said if not."""
+    selector, path = spec.selector, "spec.selector"
     if not spec.HasField("selector"):
-        found.append(required("spec.selector"))
-        # No selector matches nothing.
-        _refuse_labels(spec.template.metadata.labels, found)
-        return
+        found.append(required(path))
+        return True
     before = len(found)
-    check_label_selector(spec.selector, "spec.selector", found)
-    if not spec.selector.matchLabels and not spec.selector.matchExpressions:
-        found.append(invalid("spec.selector", spec.selector, f"empty selector is invalid for {kind}"))
-    elif len(found) == before:
-        labels = spec.template.metadata.labels
-        if not selectors.compile_labels(spec.selector).matches(labels):
-            _refuse_labels(labels, found)
+    check_label_selector(selector, path, found)
+    is_well = len(found) == before
+    if not selector.matchLabels and not selector.matchExpressions:
+        found.append(invalid(path, selector, f"empty selector is invalid for {kind}"))
+    if not is_well:
+        found.append(invalid(path, selector, problem))
+    return is_well
 
 
-def _refuse_labels(labels: Mapping[str, str], found: list[Cause]) -> None:
-    shown = {key: labels[key] for key in sorted(labels)} or None
-    found.append(invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`"))
+def _check_fit(spec: ScalableSpec | apps_v1_pb2.DaemonSetSpec, found: list[Cause]) -> None:
+    labels = spec.template.metadata.labels
+    # No selector matches nothing.
+    if not spec.HasField("selector") or not selectors.compile_labels(spec.selector).matches(labels):
+        templates.refuse_labels(labels, "spec.template", found)
 
 
-def _check_workload(workload: Workload, found: list[Cause]) -> None:
-    """ReplicaSet, Deployment, StatefulSet and DaemonSet."""
-    spec = workload.spec
-    # Kubernetes says "deployment" for replica sets too.
-    kind = resources.of(workload).kind.lower().replace("replicaset", "deployment")
-    is_deployment = isinstance(spec, apps_v1_pb2.DeploymentSpec)
-    if isinstance(spec, apps_v1_pb2.StatefulSetSpec):
-        _check_stateful(spec, found)
-    _check_amounts(spec, ("replicas",) if is_deployment else ("replicas", "minReadySeconds"), found)
-    if isinstance(spec, apps_v1_pb2.StatefulSetSpec):
-        checks.not_negative(spec.ordinals.start, "spec.ordinals.start", found)
-        checks.name(spec.serviceName, "spec.serviceName", names.dns_label, found)
-    _check_selector_fits(spec, kind, found)
-    claims = spec.volumeClaimTemplates if isinstance(spec, apps_v1_pb2.StatefulSetSpec) else ()
-    templates.check_template(spec.template, ("Always",), found, [claim.metadata.name for claim in claims])
-    if isinstance(spec, apps_v1_pb2.DeploymentSpec):
-        _check_strategy(spec.strategy, found)
-        _check_amounts(spec, ("minReadySeconds",), found)
-    elif isinstance(spec, apps_v1_pb2.DaemonSetSpec):
-        _check_daemon_strategy(spec.updateStrategy, found)
-    _check_amounts(spec, ("revisionHistoryLimit", "progressDeadlineSeconds"), found)
+def _check_template(spec: apps_v1_pb2.ReplicaSetSpec | apps_v1_pb2.DeploymentSpec, found: list[Cause]) -> None:
+    """``ValidatePodTemplateSpecForReplicaSet``. Kubernetes calls both by the name of the other here."""
+    if _check_selector(spec, "deployment", "invalid label selector", found):
+        _check_fit(spec, found)
+        templates.check_template(spec.template, "spec.template", found)
+        templates.check_runs_forever(spec.template.spec, "ReplicaSet", "spec.template.spec", found)
 
 
-def _check_stateful_set(stateful_set: apps_v1_pb2.StatefulSet, found: list[Cause]) -> None:
-    """On creation; templates that were stored in older times stay valid."""
-    for index, claim in enumerate(stateful_set.spec.volumeClaimTemplates):
-        storage.check_claim_spec(claim.spec, f"spec.volumeClaimTemplates[{index}].spec", found)
-    _check_workload(stateful_set, found)
+def _check_replica_set(replica_set: apps_v1_pb2.ReplicaSet, found: list[Cause]) -> None:
+    spec = replica_set.spec
+    checks.not_negative(spec.replicas, "spec.replicas", found)
+    checks.not_negative(spec.minReadySeconds, "spec.minReadySeconds", found)
+    _check_template(spec, found)
 
 
-def _check_amounts(spec: Message, fields: tuple[str, ...], found: list[Cause]) -> None:
-    for field in fields:
-        if field in spec.DESCRIPTOR.fields_by_name:
-            checks.not_negative(getattr(spec, field), f"spec.{field}", found)
+def _check_replica_set_update(new: apps_v1_pb2.ReplicaSet, old: apps_v1_pb2.ReplicaSet, found: list[Cause]) -> None:
+    if new.spec != old.spec:
+        _check_replica_set(new, found)
+        _check_selector_kept(new, old, found)
+
+
+def _check_selector_kept(new: Any, old: Any, found: list[Cause]) -> None:
+    selector = new.spec.selector if new.spec.HasField("selector") else None
+    if new.spec.HasField("selector") != old.spec.HasField("selector") or new.spec.selector != old.spec.selector:
+        found.append(invalid("spec.selector", selector, IMMUTABLE))
+
+
+# Deployments --------------------------------------------------------------------------------------------------------
+
+
+def _check_deployment(deployment: apps_v1_pb2.Deployment, found: list[Cause]) -> None:
+    spec = deployment.spec
+    checks.not_negative(spec.replicas, "spec.replicas", found)
+    _check_template(spec, found)
+    _check_strategy(spec.strategy, found)
+    for field in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
+        checks.not_negative(getattr(spec, field), f"spec.{field}", found)
+    deadline_s = spec.progressDeadlineSeconds
+    if spec.HasField("progressDeadlineSeconds") and deadline_s <= spec.minReadySeconds:
+        found.append(invalid("spec.progressDeadlineSeconds", deadline_s, "must be greater than minReadySeconds"))
+
+
+def _check_deployment_update(new: apps_v1_pb2.Deployment, old: apps_v1_pb2.Deployment, found: list[Cause]) -> None:
+    if new.spec != old.spec:
+        _check_deployment(new, found)
+        _check_selector_kept(new, old, found)
 
 
 def _check_strategy(strategy: apps_v1_pb2.DeploymentStrategy, found: list[Cause]) -> None:
@@ -98,7 +102,40 @@ def _check_strategy(strategy: apps_v1_pb2.DeploymentStrategy, found: list[Cause]
             found.append(invalid(f"{path}.maxUnavailable", rolling.maxUnavailable, why))
         checks.at_most_all(rolling.maxUnavailable, f"{path}.maxUnavailable", found)
     else:
-        _refuse_strategy(strategy, "spec.strategy", ("Recreate", "RollingUpdate"), found)
+        found.append(not_supported("spec.strategy", strategy, ("Recreate", "RollingUpdate")))
+
+
+def _is_some(value: meta_v1_pb2.IntOrString) -> bool:
+    """``getIntOrPercentValue`` is not 0: also the text of a number is one."""
+    if not value.type:
+        return bool(value.intVal)
+    share = checks.percent(value)
+    return bool(names.int64(value.strVal) if share is None else share)
+
+
+# DaemonSets ---------------------------------------------------------------------------------------------------------
+
+
+def _check_daemon_set(daemon_set: apps_v1_pb2.DaemonSet, found: list[Cause]) -> None:
+    """A selector that is missing is told as one that does not match."""
+    spec = daemon_set.spec
+    before = len(found)
+    check_label_selector(spec.selector, "spec.selector", found)
+    if len(found) == before:
+        _check_fit(spec, found)
+    if spec.HasField("selector") and not spec.selector.matchLabels and not spec.selector.matchExpressions:
+        found.append(invalid("spec.selector", spec.selector, "empty selector is invalid for daemonset"))
+    templates.check_template(spec.template, "spec.template", found)
+    templates.check_runs_forever(spec.template.spec, "DaemonSet", "spec.template.spec", found)
+    checks.not_negative(spec.minReadySeconds, "spec.minReadySeconds", found)
+    _check_daemon_strategy(spec.updateStrategy, found)
+    checks.not_negative(spec.revisionHistoryLimit, "spec.revisionHistoryLimit", found)
+
+
+def _check_daemon_set_update(new: apps_v1_pb2.DaemonSet, old: apps_v1_pb2.DaemonSet, found: list[Cause]) -> None:
+    if new.spec != old.spec:
+        _check_selector_kept(new, old, found)
+        _check_daemon_set(new, found)
 
 
 def _check_daemon_strategy(strategy: apps_v1_pb2.DaemonSetUpdateStrategy, found: list[Cause]) -> None:
@@ -113,65 +150,75 @@ def _check_daemon_strategy(strategy: apps_v1_pb2.DaemonSetUpdateStrategy, found:
         elif not _is_some(rolling.maxUnavailable) and not _is_some(rolling.maxSurge):
             found.append(required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0"))
     elif strategy.type != "OnDelete":
-        _refuse_strategy(strategy, "spec.updateStrategy", ("RollingUpdate", "OnDelete"), found)
+        found.append(not_supported("spec.updateStrategy", strategy, ("RollingUpdate", "OnDelete")))
 
 
-def _check_stateful(spec: apps_v1_pb2.StatefulSetSpec, found: list[Cause]) -> None:
-    """What comes before the fields that others have, too."""
+# StatefulSets -------------------------------------------------------------------------------------------------------
+
+
+def _check_stateful_set(stateful_set: apps_v1_pb2.StatefulSet, found: list[Cause]) -> None:
+    _check_stateful(stateful_set.spec, True, found)
+
+
+def _check_stateful(spec: apps_v1_pb2.StatefulSetSpec, is_new: bool, found: list[Cause]) -> None:
+    """``ValidateStatefulSetSpec``. What cannot change is checked on creation alone."""
     if spec.podManagementPolicy not in ("OrderedReady", "Parallel"):
         why = "must be 'OrderedReady' or 'Parallel'"
         found.append(invalid("spec.podManagementPolicy", spec.podManagementPolicy, why))
-    strategy, path = spec.updateStrategy, "spec.updateStrategy"
-    shown = _as_go_has_it(strategy)
-    if strategy.type not in ("RollingUpdate", "OnDelete"):
-        found.append(Cause(path, INVALID, f"Invalid value: {_text(shown)}: must be 'RollingUpdate' or 'OnDelete'"))
-    elif strategy.type == "OnDelete" and strategy.HasField("rollingUpdate"):
-        why = f"Invalid value: {_text(shown['RollingUpdate'])}: only allowed for updateStrategy 'RollingUpdate'"
-        found.append(Cause(f"{path}.rollingUpdate", INVALID, why))
-    else:
+    _check_stateful_strategy(spec.updateStrategy, found)
+    for field in ("whenDeleted", "whenScaled"):
+        policy, path = spec.persistentVolumeClaimRetentionPolicy, f"spec.persistentVolumeClaimRetentionPolicy.{field}"
+        checks.listed(getattr(policy, field), path, ("Retain", "Delete"), found)
+    if is_new:
+        for index, claim in enumerate(spec.volumeClaimTemplates):
+            storage.check_claim_spec(claim.spec, f"spec.volumeClaimTemplates[{index}].spec", found)
+    checks.not_negative(spec.replicas, "spec.replicas", found)
+    checks.not_negative(spec.minReadySeconds, "spec.minReadySeconds", found)
+    checks.not_negative(spec.ordinals.start, "spec.ordinals.start", found)
+    if is_new:
+        checks.name(spec.serviceName, "spec.serviceName", names.dns_label, found)
+    if _check_selector(spec, "statefulset", "", found):
+        _check_fit(spec, found)
+        template = _template_to_check(spec)
+        templates.check_template(template, "spec.template", found)
+        templates.check_metadata(template, "spec.template", found)
+    templates.check_runs_forever(spec.template.spec, "StatefulSet", "spec.template.spec", found)
+
+
+def _template_to_check(spec: apps_v1_pb2.StatefulSetSpec) -> core_v1_pb2.PodTemplateSpec:
+    """Without the names that the controller replaces, and with a volume for each claim."""
+    of, claims = spec.template.spec, spec.volumeClaimTemplates
+    if not (of.subdomain or of.hostname or claims):
+        return spec.template
+    template = core_v1_pb2.PodTemplateSpec()
+    template.CopyFrom(spec.template)
+    template.spec.ClearField("subdomain")
+    template.spec.ClearField("hostname")
+    if claims:
+        by_name = {claim.metadata.name: None for claim in claims}
+        template.spec.ClearField("volumes")
+        for name in by_name:
+            volume = template.spec.volumes.add(name=name)
+            volume.volumeSource.persistentVolumeClaim.claimName = name
+        template.spec.volumes.extend(volume for volume in of.volumes if volume.name not in by_name)
+    return template
+
+
+def _check_stateful_strategy(strategy: apps_v1_pb2.StatefulSetUpdateStrategy, found: list[Cause]) -> None:
+    path = "spec.updateStrategy"
+    is_known = strategy.type in ("RollingUpdate", "OnDelete")
+    if is_known and not (strategy.type == "OnDelete" and strategy.HasField("rollingUpdate")):
         checks.not_negative(strategy.rollingUpdate.partition, f"{path}.rollingUpdate.partition", found)
-
-
-def _is_some(value: meta_v1_pb2.IntOrString) -> bool:
-    return bool(checks.percent(value) if value.type else value.intVal)
-
-
-def _refuse_strategy(
-    strategy: Strategy,
-    path: str,
-    supported: Sequence[str],
-    found: list[Cause],
-) -> None:
-    known = ", ".join(f'"{one}"' for one in supported)
-    shown = _text(_as_go_has_it(strategy))
-    found.append(Cause(path, NOT_SUPPORTED, f"Unsupported value: {shown}: supported values: {known}"))
-
-
-def _text(shown: Json) -> str:
-    return json.dumps(shown, separators=(",", ":"), ensure_ascii=False)
-
-
-def _as_go_has_it(strategy: Strategy) -> dict[str, Any]:
-    """Its own struct, whose fields have no names for JSON."""
-    if not strategy.HasField("rollingUpdate"):
-        return {"Type": strategy.type, "RollingUpdate": None}
-    if isinstance(strategy, apps_v1_pb2.StatefulSetUpdateStrategy):
-        # Its gate is off.
-        shown = {"Partition": strategy.rollingUpdate.partition, "MaxUnavailable": None}
+        return
+    shown = type(strategy)()
+    shown.CopyFrom(strategy)
+    if shown.HasField("rollingUpdate"):
+        shown.rollingUpdate.ClearField("maxUnavailable")  # the API server's gate for it is off
+    if is_known:
+        why = "only allowed for updateStrategy 'RollingUpdate'"
+        found.append(invalid(f"{path}.rollingUpdate", shown.rollingUpdate, why))
     else:
-        rolling = convert.to_json(strategy.rollingUpdate)
-        shown = {"MaxUnavailable": rolling.get("maxUnavailable", 0), "MaxSurge": rolling.get("maxSurge", 0)}
-    return {"Type": strategy.type, "RollingUpdate": shown}
-
-
-def _check_workload_update(new: Workload, old: Workload, found: list[Cause]) -> None:
-    if new.spec != old.spec:
-        _check_workload(new, found)
-    if isinstance(new, apps_v1_pb2.StatefulSet) and isinstance(old, apps_v1_pb2.StatefulSet):
-        _check_stateful_set_update(new.spec, old.spec, found)
-    elif new.spec.selector != old.spec.selector:
-        shown = new.spec.selector if new.spec.HasField("selector") else None
-        found.append(invalid("spec.selector", shown, IMMUTABLE))
+        found.append(invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'"))
 
 
 _STATEFUL_MAY_CHANGE = (
@@ -185,12 +232,13 @@ _STATEFUL_MAY_CHANGE = (
 )
 
 
-def _check_stateful_set_update(
-    new: apps_v1_pb2.StatefulSetSpec, old: apps_v1_pb2.StatefulSetSpec, found: list[Cause]
-) -> None:
+def _check_stateful_set_update(new: apps_v1_pb2.StatefulSet, old: apps_v1_pb2.StatefulSet, found: list[Cause]) -> None:
     """``ValidateStatefulSetUpdate``."""
-    rest, before = type(new)(), type(old)()
-    for one, spec in ((rest, new), (before, old)):
+    if new.spec == old.spec:
+        return
+    _check_stateful(new.spec, False, found)
+    rest, before = apps_v1_pb2.StatefulSetSpec(), apps_v1_pb2.StatefulSetSpec()
+    for one, spec in ((rest, new.spec), (before, old.spec)):
         one.CopyFrom(spec)
         for field in _STATEFUL_MAY_CHANGE:
             one.ClearField(field)
@@ -208,9 +256,11 @@ def _check_controller_revision_update(
 
 
 RULES = {
-    apps_v1_pb2.ReplicaSet: Rules(_check_workload, _check_workload_update),
-    apps_v1_pb2.Deployment: Rules(_check_workload, _check_workload_update),
-    apps_v1_pb2.StatefulSet: Rules(_check_stateful_set, _check_workload_update, name_rule=names.dns_label),
-    apps_v1_pb2.DaemonSet: Rules(_check_workload, _check_workload_update),
+    apps_v1_pb2.ReplicaSet: Rules(_check_replica_set, _check_replica_set_update, check_status),
+    apps_v1_pb2.Deployment: Rules(_check_deployment, _check_deployment_update, check_status),
+    apps_v1_pb2.StatefulSet: Rules(
+        _check_stateful_set, _check_stateful_set_update, check_status, name_rule=names.dns_label
+    ),
+    apps_v1_pb2.DaemonSet: Rules(_check_daemon_set, _check_daemon_set_update, check_status),
     apps_v1_pb2.ControllerRevision: Rules(update=_check_controller_revision_update),
 }

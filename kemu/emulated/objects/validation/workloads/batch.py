@@ -31,25 +31,19 @@ _REPLACEMENTS = ("Failed", "TerminatingOrFailed")
 _LARGE, _LIMIT_FOR_LARGE = 100_000, 10_000
 """From more completions on, and with a limit for each index, parallelism and failed indexes are limited to this."""
 _MANAGED_BY = 63
+_LONGEST_INDEXES = 64 * 1024
 _CRON_JOB_NAME = 52
 """The names of its Jobs are eleven characters longer."""
+_HTTP_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 _NEVER_OR_ON_FAILURE = ("OnFailure", "Never")
 
 
-def _check_job(job: batch_v1_pb2.Job, found: list[Cause]) -> None:
+def _check_job(job: batch_v1_pb2.Job, found: list[Cause], *, needs_prefixes: bool = True) -> None:
+    """``ValidateJob``"""
     spec, metadata = job.spec, job.metadata
-    _check_generated_selector(job, found)
-    _check_spec(spec, "spec", found)
-    if not spec.HasField("selector"):
-        found.append(required("spec.selector"))
-    else:
-        before = len(found)
-        check_label_selector(spec.selector, "spec.selector", found)
-        labels = spec.template.metadata.labels
-        if len(found) == before and not selectors.compile_labels(spec.selector).matches(labels):
-            shown = {key: labels[key] for key in sorted(labels)}
-            found.append(invalid("spec.template.metadata.labels", shown, "`selector` does not match template `labels`"))
+    _check_generated_selector(job, needs_prefixes, found)
+    _check_whole_spec(spec, found)
     if spec.completionMode == INDEXED and spec.completions > 0:
         host = f"{metadata.name}-{spec.completions - 1}"
         if names.dns_label(host):
@@ -57,26 +51,39 @@ def _check_job(job: batch_v1_pb2.Job, found: list[Cause]) -> None:
             found.append(invalid("metadata.name", metadata.name, what))
 
 
-def _check_generated_selector(job: batch_v1_pb2.Job, found: list[Cause]) -> None:
-    """``validateGeneratedSelector``."""
+def _check_whole_spec(spec: batch_v1_pb2.JobSpec, found: list[Cause]) -> None:
+    """``ValidateJobSpec``: its selector, too."""
+    _check_spec(spec, "spec", found)
+    if not spec.HasField("selector"):
+        found.append(required("spec.selector"))
+        templates.refuse_labels(spec.template.metadata.labels, "spec.template", found)
+    else:
+        before = len(found)
+        check_label_selector(spec.selector, "spec.selector", found)
+        labels = spec.template.metadata.labels
+        if len(found) == before and not selectors.compile_labels(spec.selector).matches(labels):
+            templates.refuse_labels(labels, "spec.template", found)
+
+
+def _check_generated_selector(job: batch_v1_pb2.Job, needs_prefixes: bool, found: list[Cause]) -> None:
+    """``validateGeneratedSelector``. ``needs_prefixes``: it has the new labels, too."""
     spec, metadata = job.spec, job.metadata
     if spec.manualSelector or not spec.HasField("selector"):
         return
-    expected = dict.fromkeys(defaulting.JOB_UIDS, metadata.uid)
-    expected |= dict.fromkeys(defaulting.JOB_NAMES, metadata.name)
     labels = spec.template.metadata.labels
+    expected: dict[str, str] = {}
+    count = 1 + needs_prefixes
+    for uid_label, name_label in zip(defaulting.JOB_UIDS[:count], defaulting.JOB_NAMES[:count], strict=True):
+        expected |= {uid_label: metadata.uid, name_label: metadata.name}
     for key, value in expected.items():
+        place = f"spec.template.metadata.labels[{key}]"
         if key not in labels:
-            found.append(required("spec.template.metadata.labels", f"must be '{value}'"))
+            found.append(required(place, f"must be '{value}'"))
         elif labels[key] != value:
-            shown = {name: labels[name] for name in sorted(labels)}
-            found.append(invalid("spec.template.metadata.labels", shown, f"must be '{value}'"))
-    try:
-        fits = selectors.compile_labels(spec.selector).matches(expected)
-    except selectors.SelectorError:
-        # The check of the selector itself says what is wrong.
-        return
-    if not fits:
+            found.append(invalid(place, {name: labels[name] for name in sorted(labels)}, f"must be '{value}'"))
+    problems: list[Cause] = []
+    check_label_selector(spec.selector, "", problems)  # told where the spec is checked
+    if not problems and not selectors.compile_labels(spec.selector).matches(expected):
         found.append(invalid("spec.selector", spec.selector, "`selector` not auto-generated"))
 
 
@@ -96,10 +103,12 @@ def _check_spec(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cause]) -> No
         found.append(required(f"{path}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
     if spec.HasField("managedBy"):
         _check_managed_by(spec.managedBy, f"{path}.managedBy", found)
-    checks.supported(spec.completionMode, f"{path}.completionMode", (NON_INDEXED, INDEXED), found)
+    has_mode = spec.HasField("completionMode")
+    if has_mode:
+        checks.listed(spec.completionMode, f"{path}.completionMode", (NON_INDEXED, INDEXED), found)
     if spec.completionMode == INDEXED:
         _check_indexed(spec, path, found)
-    elif spec.completionMode in ("", NON_INDEXED):
+    elif not has_mode or spec.completionMode == NON_INDEXED:
         found += [
             invalid(f"{path}.{field}", getattr(spec, field), "requires indexed completion mode")
             for field in ("backoffLimitPerIndex", "maxFailedIndexes")
@@ -113,8 +122,9 @@ def _check_spec(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cause]) -> No
         else:
             _check_success_policy(spec, f"{path}.successPolicy", found)
     replacements = _REPLACEMENTS[:1] if spec.HasField("podFailurePolicy") else _REPLACEMENTS
-    checks.supported(spec.podReplacementPolicy, f"{path}.podReplacementPolicy", replacements, found)
-    templates.check_template(spec.template, ("Always", *_NEVER_OR_ON_FAILURE), found, path=f"{path}.template")
+    if spec.HasField("podReplacementPolicy"):
+        checks.listed(spec.podReplacementPolicy, f"{path}.podReplacementPolicy", replacements, found)
+    templates.check_template(spec.template, f"{path}.template", found)
     _check_restart_policy(spec, f"{path}.template.spec.restartPolicy", found)
 
 
@@ -138,6 +148,8 @@ def _check_managed_by(name: str, path: str, found: list[Cause]) -> None:
         found.append(invalid(path, name, what))
     else:
         found.extend(invalid(path, domain, problem) for problem in names.dns_subdomain(domain))
+        if not _HTTP_PATH.fullmatch(rest):
+            found.append(invalid(path, rest, f"Invalid path (regex used for validation is '{_HTTP_PATH.pattern}')"))
     if len(name) > _MANAGED_BY:
         found.append(too_long(path, _MANAGED_BY))
 
@@ -149,7 +161,7 @@ def _check_indexed(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cause]) ->
     if spec.parallelism > _LARGE:
         what = f"must be less than or equal to {_LARGE} when completion mode is Indexed"
         found.append(invalid(f"{path}.parallelism", spec.parallelism, what))
-    if has_completions and spec.maxFailedIndexes > spec.completions:
+    if has_completions and spec.HasField("maxFailedIndexes") and spec.maxFailedIndexes > spec.completions:
         what = "must be less than or equal to completions"
         found.append(invalid(f"{path}.maxFailedIndexes", spec.maxFailedIndexes, what))
     if spec.maxFailedIndexes > _LARGE:
@@ -182,12 +194,12 @@ def _check_failure_policy(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cau
         _check_action(spec, rule.action, f"{here}.action", found)
         if rule.HasField("onExitCodes"):
             _check_exit_codes(rule.onExitCodes, f"{here}.onExitCodes", containers, found)
+        if len(rule.onPodConditions) > 20:
+            found.append(too_many(f"{here}.onPodConditions", len(rule.onPodConditions), 20))
         for number, pattern in enumerate(rule.onPodConditions):
             place = f"{here}.onPodConditions[{number}]"
             found.extend(invalid(f"{place}.type", pattern.type, one) for one in names.label_key(pattern.type))
             _check_choice(pattern.status, f"{place}.status", _STATUSES, found)
-        if len(rule.onPodConditions) > 20:
-            found.append(too_many(f"{here}.onPodConditions", len(rule.onPodConditions), 20))
         if rule.HasField("onExitCodes") == bool(rule.onPodConditions):
             what = "both OnExitCodes and OnPodConditions is not supported"
             if not rule.onPodConditions:
@@ -238,6 +250,8 @@ def _check_success_policy(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cau
             found.append(required(here, "at least one of succeededCount or succeededIndexes must be specified"))
         total = 0
         if has_indexes:
+            if len(rule.succeededIndexes) > _LONGEST_INDEXES:
+                found.append(too_long(f"{here}.succeededIndexes", _LONGEST_INDEXES))
             try:
                 total = _count_indexes(rule.succeededIndexes, completions)
             except ValueError as error:
@@ -306,61 +320,61 @@ def _without_value(path: str, detail: str) -> Cause:
 
 
 def _check_job_update(new: batch_v1_pb2.Job, old: batch_v1_pb2.Job, found: list[Cause]) -> None:
-    _check_job(new, found)
+    """``jobStrategy.ValidateUpdate``, which checks the spec twice."""
+    had = old.spec.template.metadata.labels
+    _check_job(new, found, needs_prefixes=defaulting.JOB_UIDS[1] in had and defaulting.JOB_NAMES[1] in had)
     spec, was = new.spec, old.spec
+    _check_whole_spec(spec, found)
     if spec.completionMode != INDEXED:
         _immutable(spec, was, "completions", found)
-    elif spec.completions != was.completions and spec.completions != spec.parallelism:
+    elif spec.HasField("completions") and spec.completions not in (was.completions, spec.parallelism):
         what = "can only be modified in tandem with spec.parallelism"
         found.append(invalid("spec.completions", spec.completions, what))
-    for field in (
-        "selector",
-        "completionMode",
-        "podFailurePolicy",
-        "backoffLimitPerIndex",
-        "managedBy",
-        "successPolicy",
-    ):
+    _immutable(spec, was, "selector", found)
+    _check_template_kept(new, old, found)
+    for field in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
         _immutable(spec, was, field, found)
-    if spec.template != was.template and spec.template != _allowed_template(new, old):
-        found.append(invalid("spec.template", spec.template, IMMUTABLE))
 
 
 def _immutable(new: batch_v1_pb2.JobSpec, old: batch_v1_pb2.JobSpec, field: str, found: list[Cause]) -> None:
-    if new.HasField(field) != old.HasField(field) or getattr(new, field) != getattr(old, field):
-        found.append(invalid(f"spec.{field}", getattr(new, field), IMMUTABLE))
+    has = new.HasField(field)  # type: ignore[arg-type]
+    if has != old.HasField(field) or getattr(new, field) != getattr(old, field):  # type: ignore[arg-type]
+        found.append(invalid(f"spec.{field}", getattr(new, field) if has else None, IMMUTABLE))
 
 
-def _allowed_template(new: batch_v1_pb2.Job, old: batch_v1_pb2.Job) -> core_v1_pb2.PodTemplateSpec:
-    """The old template with the changes that a suspended Job without pods allows: where its pods may go, and their
-    resources (``validatePodTemplateUpdate``)."""
-    template = type(old.spec.template)()
-    template.CopyFrom(old.spec.template)
-    suspended = any(one.type == "Suspended" and one.status == "True" for one in old.status.conditions)
-    is_idle = not old.status.HasField("startTime") or suspended
-    if not old.spec.suspend or not is_idle or old.status.active:
-        return template
+def _check_template_kept(new: batch_v1_pb2.Job, old: batch_v1_pb2.Job, found: list[Cause]) -> None:
+    """``validatePodTemplateUpdate``: of a suspended Job without pods it may change where they may go, and their
+    resources."""
     wanted = new.spec.template
-    template.metadata.CopyFrom(wanted.metadata)
+    if wanted == old.spec.template:
+        return
+    is_suspended = any(one.type == "Suspended" and one.status == "True" for one in old.status.conditions)
+    is_idle = not old.status.HasField("startTime") or is_suspended
+    if not old.spec.suspend or not is_idle or old.status.active:
+        found.append(invalid("spec.template", wanted, IMMUTABLE))
+        return
+    allowed = core_v1_pb2.PodSpec()
+    allowed.CopyFrom(old.spec.template.spec)
     for field in ("nodeSelector", "tolerations", "schedulingGates"):
-        template.spec.ClearField(field)
-    template.spec.nodeSelector.update(wanted.spec.nodeSelector)
-    template.spec.tolerations.extend(wanted.spec.tolerations)
-    template.spec.schedulingGates.extend(wanted.spec.schedulingGates)
-    template.spec.affinity.ClearField("nodeAffinity")
+        allowed.ClearField(field)  # type: ignore[arg-type]
+    allowed.nodeSelector.update(wanted.spec.nodeSelector)
+    allowed.tolerations.extend(wanted.spec.tolerations)
+    allowed.schedulingGates.extend(wanted.spec.schedulingGates)
+    if allowed.HasField("affinity") or wanted.spec.HasField("affinity"):
+        allowed.affinity.ClearField("nodeAffinity")
     if wanted.spec.affinity.HasField("nodeAffinity"):
-        template.spec.affinity.nodeAffinity.CopyFrom(wanted.spec.affinity.nodeAffinity)
-    if not wanted.spec.HasField("affinity") and not template.spec.affinity.ListFields():
-        template.spec.ClearField("affinity")
+        allowed.affinity.nodeAffinity.CopyFrom(wanted.spec.affinity.nodeAffinity)
+    if not wanted.spec.HasField("affinity") and not allowed.affinity.ListFields():
+        allowed.ClearField("affinity")
     for field in ("containers", "initContainers"):
-        by_name = {one.name: one for one in getattr(wanted.spec, field)}
-        for container in getattr(template.spec, field):
-            if container.name not in by_name:
-                continue
-            container.ClearField("resources")
-            if by_name[container.name].HasField("resources"):
-                container.resources.CopyFrom(by_name[container.name].resources)
-    return template
+        before, after = getattr(allowed, field), getattr(wanted.spec, field)
+        for one, other in zip(before, after, strict=False) if len(before) == len(after) else ():
+            if one.name == other.name:
+                one.ClearField("resources")
+                if other.HasField("resources"):
+                    one.resources.CopyFrom(other.resources)
+    if wanted.spec != allowed:
+        found.append(invalid("spec.template.spec", wanted.spec, IMMUTABLE))
 
 
 def _check_job_status(new: batch_v1_pb2.Job, old: batch_v1_pb2.Job, found: list[Cause]) -> None:
@@ -421,7 +435,9 @@ def _check_cron_spec(spec: batch_v1_pb2.CronJobSpec, old: batch_v1_pb2.CronJobSp
     else:
         _check_schedule(spec, old is not None and "TZ" in old.schedule, found)
     checks.not_negative(spec.startingDeadlineSeconds, "spec.startingDeadlineSeconds", found)
-    if spec.HasField("timeZone") and (old is None or old.timeZone != spec.timeZone):
+    if spec.HasField("timeZone") and not (
+        old is not None and old.HasField("timeZone") and old.timeZone == spec.timeZone
+    ):
         _check_time_zone(spec.timeZone, found)
     checks.choice(spec.concurrencyPolicy, "spec.concurrencyPolicy", "batch.v1.ConcurrencyPolicy", found)
     job, path = spec.jobTemplate.spec, "spec.jobTemplate.spec"
