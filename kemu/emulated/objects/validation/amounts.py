@@ -31,18 +31,13 @@ NameRule = Callable[[str], tuple[str, ...]]
 @lru_cache(4096)
 def container_resource_name(name: str) -> tuple[str, ...]:
     """What is wrong with the name of a resource that a container requests."""
-    problems = names.label_key(name)
-    if problems:
-        return problems
+    problems = standard_resource_name(name)
     if "/" not in name:
-        if name in _CONTAINER_RESOURCES or name.startswith(HUGE_PAGES_PREFIX):
-            return ()
-        if name in _QUOTA_RESOURCES:
-            return ("must be a standard resource for containers",)
-        return ("must be a standard resource type or fully qualified", "must be a standard resource for containers")
+        is_right = name in _CONTAINER_RESOURCES or name.startswith(HUGE_PAGES_PREFIX)
+        return problems if is_right else (*problems, "must be a standard resource for containers")
     if not requests.is_native(name) and not requests.is_extended(name):
-        return ("doesn't follow extended resource name standard",)
-    return ()
+        return (*problems, "doesn't follow extended resource name standard")
+    return problems
 
 
 @lru_cache(4096)
@@ -112,33 +107,75 @@ def check_amounts(
     return readable
 
 
-def check_requirements(
-    resources: core_v1_pb2.ResourceRequirements, path: str, name_rule: NameRule, found: list[Cause]
-) -> bool:
-    """Check requests and limits; returns whether all quantities can be parsed.
+_POD_LEVEL = ("cpu", HUGE_PAGES_PREFIX, "memory")
 
-    A request may not exceed its limit; of resources that cannot be overcommitted it must equal it.
+
+def check_requirements(
+    resources: core_v1_pb2.ResourceRequirements, path: str, found: list[Cause], *, of_pod: bool = False
+) -> bool:
+    """Check requests and limits (``validateResourceRequirements``); returns whether all quantities can be parsed.
+
+    A request may not exceed its limit; of resources that cannot be overcommitted it must equal it. ``of_pod``: they are
+    those of a whole pod, which may name only cpu, memory and huge pages.
     """
     limits, wanted = resources.limits, resources.requests
-    readable = check_amounts(limits, f"{path}.limits", name_rule, found) if limits else True
-    readable &= check_amounts(wanted, f"{path}.requests", name_rule, found)
-    if not readable:
-        return False
+    readable = True
+    for name in sorted(limits):
+        readable &= _check_amount(name, limits[name].string, f"{path}.limits[{name}]", of_pod, found) is not None
     for name in sorted(wanted):
+        here = f"{path}.requests[{name}]"
+        request = _check_amount(name, wanted[name].string, here, of_pod, found, divides=False)
+        if request is None:
+            readable = False
+            continue
         if name in limits:
-            request, limit = quantities.parse(wanted[name].string), quantities.parse(limits[name].string)
-            if request.nano != limit.nano and not may_overcommit(name):
-                detail = f"must be equal to {name} limit of {limit}"
-                found.append(invalid(f"{path}.requests", str(request), detail))
-            elif request.nano > limit.nano:
+            limit = _parsed(limits[name].string)
+            if limit is not None and request.nano != limit.nano and not may_overcommit(name):
+                found.append(invalid(f"{path}.requests", str(request), f"must be equal to {name} limit of {limit}"))
+            elif limit is not None and request.nano > limit.nano:
                 detail = f"must be less than or equal to {name} limit of {limit}"
                 found.append(invalid(f"{path}.requests", str(request), detail))
         elif not may_overcommit(name):
             found.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
+        _check_pages(name, request, here, found)
     huge_pages = any(name.startswith(HUGE_PAGES_PREFIX) for amounts in (wanted, limits) for name in amounts)
     if huge_pages and not any(name in amounts for amounts in (wanted, limits) for name in ("cpu", "memory")):
         found.append(forbidden(path, "HugePages require cpu or memory"))
-    return True
+    return readable
+
+
+def _check_amount(
+    name: str, text: str, path: str, of_pod: bool, found: list[Cause], *, divides: bool = True
+) -> quantities.Quantity | None:
+    """One of a container or pod. ``divides``: whether huge pages are checked here, too. None: it cannot be parsed."""
+    problems = (standard_resource_name if of_pod else container_resource_name)(name)
+    if problems:
+        found.extend(invalid(path, name, problem) for problem in problems)
+    elif of_pod and not requests.is_pod_level_resource(name):
+        found.append(not_supported(path, name, _POD_LEVEL))
+    problem = _amount_problem(name, text)
+    if problem is not None:
+        found.append(invalid(path, *problem))
+    quantity = _parsed(text)
+    if quantity is not None and divides:
+        _check_pages(name, quantity, path, found)
+    return quantity
+
+
+def _check_pages(name: str, quantity: quantities.Quantity, path: str, found: list[Cause]) -> None:
+    """``IsHugePageResourceValueDivisible``"""
+    if name.startswith(HUGE_PAGES_PREFIX):
+        size = _parsed(name.removeprefix(HUGE_PAGES_PREFIX))
+        if size is None or size.nano <= 0 or size.nano % quantities.NANO or quantity.value % size.value:
+            detail = f"{quantity} is not positive integer multiple of {name}"
+            found.append(invalid(path, str(quantity), detail))
+
+
+def _parsed(text: str) -> quantities.Quantity | None:
+    try:
+        return quantities.parse(text)
+    except ValueError:
+        return None
 
 
 def check_overhead(overhead: Mapping[str, meta_v1_pb2.Quantity], path: str, found: list[Cause]) -> None:
@@ -146,10 +183,4 @@ def check_overhead(overhead: Mapping[str, meta_v1_pb2.Quantity], path: str, foun
     limits = core_v1_pb2.ResourceRequirements()
     for name in sorted(overhead):
         limits.limits[name].string = overhead[name].string
-    check_requirements(limits, path, container_resource_name, found)
-
-
-def check_pod_level_names(amounts: Mapping[str, meta_v1_pb2.Quantity], path: str, found: list[Cause]) -> None:
-    """``spec.resources`` of a pod may name only cpu, memory and huge pages."""
-    other = [name for name in sorted(amounts) if not requests.is_pod_level_resource(name)]
-    found.extend(not_supported(f"{path}[{name}]", name, ("cpu", HUGE_PAGES_PREFIX, "memory")) for name in other)
+    check_requirements(limits, path, found)

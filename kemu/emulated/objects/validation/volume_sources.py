@@ -127,11 +127,6 @@ def check_driver_name(name: str, path: str, found: list[Cause]) -> None:
 
 # Kinds --------------------------------------------------------------------------------------------------------------
 
-_HOST_PATH_TYPES = (
-    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket",
-)  # fmt: skip
-_CACHING_MODES = ("None", "ReadOnly", "ReadWrite")
-_DISK_KINDS = ("Dedicated", "Managed", "Shared")
 _MANAGED_DISK = (
     "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}",
 )  # fmt: skip
@@ -152,8 +147,7 @@ def _check_host_path(source: Any, path: str, found: list[Cause]) -> None:
         found.append(required(f"{path}.path"))
         return
     check_no_backsteps(source.path, f"{path}.path", found)
-    if source.type:
-        checks.listed(source.type, f"{path}.type", _HOST_PATH_TYPES, found)
+    checks.listed(source.type, f"{path}.type", "core.v1.HostPathType", found)
 
 
 def _check_git(source: Any, path: str, found: list[Cause]) -> None:
@@ -252,10 +246,10 @@ def _check_flex(source: Any, path: str, found: list[Cause]) -> None:
 def _check_azure_disk(source: Any, path: str, found: list[Cause]) -> None:
     needed("diskName", "diskURI")(source, path, found)
     if source.HasField("cachingMode"):
-        checks.listed(source.cachingMode, f"{path}.cachingMode", _CACHING_MODES, found)
+        checks.listed(source.cachingMode, f"{path}.cachingMode", "core.v1.AzureDataDiskCachingMode", found)
     if not source.HasField("kind"):
         return
-    checks.listed(source.kind, f"{path}.kind", _DISK_KINDS, found)
+    checks.listed(source.kind, f"{path}.kind", "core.v1.AzureDataDiskKind", found)
     is_managed = source.kind == "Managed"
     if not source.diskURI.startswith("/subscriptions/" if is_managed else "https://"):
         known = _MANAGED_DISK if is_managed else _BLOB_DISK
