@@ -240,7 +240,10 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
         ({"spec__containers__0__volumeMounts__0__name": "x"}, [f'{C}.volumeMounts[0].name: Not found: "x"']),
         (
             {"spec__volumes__0__hostPath": {"path": "/"}},
-            ["spec.volumes[0].emptyDir: Forbidden: may not specify more than 1 volume type"],
+            [
+                "spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type",
+                f'{C}.volumeMounts[0].name: Not found: "tmp"',
+            ],
         ),
         # Resources.
         (
@@ -405,7 +408,7 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
             [
                 "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero",
                 (
-                    "spec.topologySpreadConstraints[1].{topologyKey, whenUnsatisfiable}: Duplicate value: "
+                    "spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}: Duplicate value: "
                     '"{zone, DoNotSchedule}"'
                 ),
             ],
