@@ -121,15 +121,18 @@ def check_requirements(
     limits, wanted = resources.limits, resources.requests
     readable = True
     for name in sorted(limits):
-        readable &= _check_amount(name, limits[name].string, f"{path}.limits[{name}]", of_pod, found) is not None
+        limit, problems, of_pages = _judged(name, limits[name].string, of_pod)
+        readable = readable and limit is not None
+        if problems or of_pages:
+            _tell((*problems, *of_pages), f"{path}.limits[{name}]", found)
     for name in sorted(wanted):
-        here = f"{path}.requests[{name}]"
-        request = _check_amount(name, wanted[name].string, here, of_pod, found, divides=False)
+        request, problems, of_pages = _judged(name, wanted[name].string, of_pod)
+        if problems:
+            _tell(problems, f"{path}.requests[{name}]", found)
         if request is None:
             readable = False
-            continue
-        if name in limits:
-            limit = _parsed(limits[name].string)
+        elif name in limits:
+            limit, _, _ = _judged(name, limits[name].string, of_pod)
             if limit is not None and request.nano != limit.nano and not may_overcommit(name):
                 found.append(invalid(f"{path}.requests", str(request), f"must be equal to {name} limit of {limit}"))
             elif limit is not None and request.nano > limit.nano:
@@ -137,45 +140,48 @@ def check_requirements(
                 found.append(invalid(f"{path}.requests", str(request), detail))
         elif not may_overcommit(name):
             found.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
-        _check_pages(name, request, here, found)
-    huge_pages = any(name.startswith(HUGE_PAGES_PREFIX) for amounts in (wanted, limits) for name in amounts)
-    if huge_pages and not any(name in amounts for amounts in (wanted, limits) for name in ("cpu", "memory")):
+        if of_pages:
+            _tell(of_pages, f"{path}.requests[{name}]", found)
+    has_usual = "cpu" in wanted or "cpu" in limits or "memory" in wanted or "memory" in limits
+    if not has_usual and any(name.startswith(HUGE_PAGES_PREFIX) for name in (*wanted, *limits)):
         found.append(forbidden(path, "HugePages require cpu or memory"))
     return readable
 
 
-def _check_amount(
-    name: str, text: str, path: str, of_pod: bool, found: list[Cause], *, divides: bool = True
-) -> quantities.Quantity | None:
-    """One of a container or pod. ``divides``: whether huge pages are checked here, too. None: it cannot be parsed."""
-    problems = (standard_resource_name if of_pod else container_resource_name)(name)
-    if problems:
-        found.extend(invalid(path, name, problem) for problem in problems)
-    elif of_pod and not requests.is_pod_level_resource(name):
-        found.append(not_supported(path, name, _POD_LEVEL))
+_Problems = tuple[tuple[str, str], ...]
+"""What is shown, and what is wrong with it; nothing of a name that is right, but not here."""
+
+
+@lru_cache(65_536)
+def _judged(name: str, text: str, of_pod: bool) -> tuple[quantities.Quantity | None, _Problems, _Problems]:
+    """An amount of a container or pod: None if it cannot be parsed; what is wrong; what is wrong with huge pages."""
+    problems = [(name, one) for one in (standard_resource_name if of_pod else container_resource_name)(name)]
+    if of_pod and not problems and not requests.is_pod_level_resource(name):
+        problems.append((name, ""))
     problem = _amount_problem(name, text)
     if problem is not None:
-        found.append(invalid(path, *problem))
-    quantity = _parsed(text)
-    if quantity is not None and divides:
-        _check_pages(name, quantity, path, found)
-    return quantity
-
-
-def _check_pages(name: str, quantity: quantities.Quantity, path: str, found: list[Cause]) -> None:
-    """``IsHugePageResourceValueDivisible``"""
-    if name.startswith(HUGE_PAGES_PREFIX):
-        size = _parsed(name.removeprefix(HUGE_PAGES_PREFIX))
-        if size is None or size.nano <= 0 or size.nano % quantities.NANO or quantity.value % size.value:
-            detail = f"{quantity} is not positive integer multiple of {name}"
-            found.append(invalid(path, str(quantity), detail))
-
-
-def _parsed(text: str) -> quantities.Quantity | None:
+        problems.append(problem)
     try:
-        return quantities.parse(text)
+        quantity = quantities.parse(text)
     except ValueError:
-        return None
+        return None, tuple(problems), ()
+    if not name.startswith(HUGE_PAGES_PREFIX) or _is_divisible(quantity, name.removeprefix(HUGE_PAGES_PREFIX)):
+        return quantity, tuple(problems), ()
+    return quantity, tuple(problems), ((str(quantity), f"{quantity} is not positive integer multiple of {name}"),)
+
+
+def _is_divisible(quantity: quantities.Quantity, page: str) -> bool:
+    """``IsHugePageResourceValueDivisible``"""
+    try:
+        size = quantities.parse(page)
+    except ValueError:
+        return False
+    return size.nano > 0 and not size.nano % quantities.NANO and not quantity.value % size.value
+
+
+def _tell(problems: _Problems, path: str, found: list[Cause]) -> None:
+    for value, detail in problems:
+        found.append(invalid(path, value, detail) if detail else not_supported(path, value, _POD_LEVEL))
 
 
 def check_overhead(overhead: Mapping[str, meta_v1_pb2.Quantity], path: str, found: list[Cause]) -> None:

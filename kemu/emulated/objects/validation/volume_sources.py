@@ -33,10 +33,13 @@ def check_sources(
 ) -> None:
     """A volume has one source. ``kinds``: in the order in which Kubernetes looks. ``several``: a kind that may stand
     beside another."""
-    there = [field.name for field, _ in source.ListFields()]
-    if len(there) > 1:
-        there = [name for name in kinds if name in there]
-    for number, name in enumerate(there):
+    stated = source.ListFields()
+    if len(stated) == 1:
+        name = stated[0][0].name
+        kinds[name](stated[0][1], f"{path}.{_PLACES.get(name, name)}", found)
+        return
+    there = {field.name: None for field, _ in stated}
+    for number, name in enumerate(name for name in kinds if name in there):
         if number and name != several:
             here = f"{path}.{_SURPLUS_PLACES.get(name, name)}"
             found.append(forbidden(here, "may not specify more than 1 volume type"))
@@ -63,7 +66,7 @@ def check_descending(text: str, path: str, found: list[Cause]) -> None:
 
 
 def check_non_reserved(text: str, path: str, found: list[Cause]) -> None:
-    """``ValidateLocalNonReservedPath``"""
+    """``ValidateLocalNonReservedPath``; worth a call only for texts that begin with a slash, or have two dots."""
     check_descending(text, path, found)
     if text.startswith("..") and not text.startswith("../"):
         found.append(invalid(path, text, "must not start with '..'"))

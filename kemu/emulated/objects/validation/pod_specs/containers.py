@@ -45,48 +45,51 @@ _NOT_EPHEMERAL = (
 """Fields of containers that ephemeral ones may not have, in the order of the message."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Pod:
-    """What containers need to know of their pod."""
+@dataclass(slots=True)
+class Pod:
+    """What containers need to know of their pod, and what a pod needs to know of all its containers."""
 
     spec: core_v1_pb2.PodSpec
     volumes: volumes.Sources
-    claims: dict[str, None]
     has_host_users: bool
+    is_readable: bool = True
+    """Whether all quantities can be parsed."""
+    has_windows_options: bool = False
+    reads_files: bool = False
+    """Whether there are variables whose values stand in files."""
 
 
-def check_containers(spec: core_v1_pb2.PodSpec, path: str, there: volumes.Sources, found: list[Cause]) -> bool:
-    """All of a pod, whose volumes are ``there``. Returns whether all of their quantities can be parsed."""
-    claims = dict.fromkeys(one.name for one in spec.resourceClaims if one.name)
-    pod = _Pod(spec, there, claims, security.shares_users(spec))
+def check_containers(pod: Pod, path: str, found: list[Cause]) -> None:
+    """All of a pod; ``path``: of its spec."""
+    spec = pod.spec
     containers, grace_s = spec.containers, spec.terminationGracePeriodSeconds
     if not containers:
         found.append(required(f"{path}.containers"))
-    readable = True
     seen: dict[str, None] = {}
     has_host_ports = False
     for index, container in enumerate(containers):
         here = f"{path}.containers[{index}]"
-        readable &= _check_common(container, here, pod, found)
-        checks.unique(container.name, seen, f"{here}.name", container.name, found)
+        _check_common(container, here, pod, found)
+        if container.name in seen:
+            found.append(duplicate(f"{here}.name", container.name))
+        seen[container.name] = None
         probes.check_probes(container, grace_s, here, found)
         if container.restartPolicyRules or container.HasField("restartPolicy"):
             _check_restarts(container, here, found)
-        has_host_ports = has_host_ports or any(one.hostPort for one in container.ports)
+        has_host_ports = has_host_ports or bool(container.ports)
     if has_host_ports:
         _check_host_ports(containers, f"{path}.containers", found)
     for index, container in enumerate(spec.initContainers):
-        readable &= _check_init(container, f"{path}.initContainers", index, seen, pod, found)
+        _check_init(container, f"{path}.initContainers", index, seen, pod, found)
     if spec.ephemeralContainers:
         _check_ephemeral(spec.ephemeralContainers, f"{path}.ephemeralContainers", seen, pod, found)
-    return readable
 
 
 def _check_init(
-    container: core_v1_pb2.Container, path: str, index: int, seen: dict[str, None], pod: _Pod, found: list[Cause]
-) -> bool:
+    container: core_v1_pb2.Container, path: str, index: int, seen: dict[str, None], pod: Pod, found: list[Cause]
+) -> None:
     here = f"{path}[{index}]"
-    readable = _check_common(container, here, pod, found)
+    _check_common(container, here, pod, found)
     is_sidecar = container.restartPolicy == "Always"
     if container.HasField("restartPolicy"):
         _check_restarts(container, here, found)
@@ -96,12 +99,12 @@ def _check_init(
         found.append(duplicate(f"{here}.name", container.name))
     elif container.name:
         seen[container.name] = None
-    if any(one.hostPort for one in container.ports):
+    if container.ports:
         # They run one by one. Kubernetes names each the first.
         _check_host_ports((container,), path, found)
     if is_sidecar:
         probes.check_probes(container, pod.spec.terminationGracePeriodSeconds, here, found)
-        return readable
+        return
     for field in _RUN_FOREVER:
         if container.HasField(field):
             detail = "may not be set for init containers without restartPolicy=Always"
@@ -110,14 +113,13 @@ def _check_init(
         if policy.restartPolicy == "RestartContainer":
             detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
             found.append(invalid(f"{here}.resizePolicy[{number}].restartPolicy", policy.restartPolicy, detail))
-    return readable
 
 
 def _check_ephemeral(
     containers: Sequence[core_v1_pb2.EphemeralContainer],
     path: str,
     seen: dict[str, None],
-    pod: _Pod,
+    pod: Pod,
     found: list[Cause],
 ) -> None:
     seen |= dict.fromkeys(one.name for one in pod.spec.initContainers)  # one that has no name, too
@@ -143,8 +145,8 @@ def _states(container: AnyContainer, field: str) -> bool:
     return bool(container.HasField(field) if isinstance(value, Message) or field == "restartPolicy" else value)
 
 
-def _check_common(container: AnyContainer, path: str, pod: _Pod, found: list[Cause]) -> bool:
-    """``validateContainerCommon``; returns whether the quantities can be parsed."""
+def _check_common(container: AnyContainer, path: str, pod: Pod, found: list[Cause]) -> None:
+    """``validateContainerCommon``"""
     if not container.name or names.dns_label(container.name):
         checks.needed_name(container.name, f"{path}.name", names.dns_label, found)
     if not container.image:
@@ -154,7 +156,7 @@ def _check_common(container: AnyContainer, path: str, pod: _Pod, found: list[Cau
     if container.ports:
         _check_ports(container.ports, f"{path}.ports", found)
     if container.env:
-        environments.check_variables(container.env, f"{path}.env", found)
+        pod.reads_files |= environments.check_variables(container.env, f"{path}.env", found)
     if container.envFrom:
         environments.check_sources(container.envFrom, f"{path}.envFrom", found)
     if container.volumeMounts:
@@ -163,22 +165,22 @@ def _check_common(container: AnyContainer, path: str, pod: _Pod, found: list[Cau
         volumes.check_devices(container, path, pod.volumes, found)
     if container.imagePullPolicy not in volumes.PULL_POLICIES:
         checks.choice(container.imagePullPolicy, f"{path}.imagePullPolicy", volumes.PULL_POLICIES, found)
-    readable = True
     if container.HasField("resources"):
-        readable = check_requirements(container.resources, f"{path}.resources", found)
+        pod.is_readable &= check_requirements(container.resources, f"{path}.resources", found)
         if container.resources.claims:
-            check_claims(container.resources.claims, pod.claims, f"{path}.resources.claims", found)
+            check_claims(container.resources.claims, pod.spec, f"{path}.resources.claims", found)
     if container.resizePolicy:
         _check_resizes(container.resizePolicy, pod.spec.restartPolicy, f"{path}.resizePolicy", found)
     if container.HasField("securityContext"):
+        pod.has_windows_options |= container.securityContext.HasField("windowsOptions")
         security.check_container(container.securityContext, f"{path}.securityContext", pod.has_host_users, found)
-    return readable
 
 
 def check_claims(
-    claims: Sequence[core_v1_pb2.ResourceClaim], of_pod: dict[str, None], path: str, found: list[Cause]
+    claims: Sequence[core_v1_pb2.ResourceClaim], spec: core_v1_pb2.PodSpec, path: str, found: list[Cause]
 ) -> None:
-    """``validateResourceClaimNames``. ``of_pod``: the names of the claims of the pod."""
+    """``validateResourceClaimNames``: those of the pod that are meant."""
+    of_pod = dict.fromkeys(one.name for one in spec.resourceClaims if one.name)
     seen: dict[str, None] = {}
     for index, claim in enumerate(claims):
         here, name = f"{path}[{index}]", claim.name

@@ -31,12 +31,18 @@ _DIVIDED = {"memory": "memory", "ephemeral-storage": "local ephemeral storage"}
 _SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
 
 
-def check_variables(variables: Sequence[core_v1_pb2.EnvVar], path: str, found: list[Cause]) -> None:
+def check_variables(variables: Sequence[core_v1_pb2.EnvVar], path: str, found: list[Cause]) -> bool:
+    """Returns whether any stands in a file."""
+    reads_files = False
     for index, variable in enumerate(variables):
         here = f"{path}[{index}]"
-        checks.needed_name(variable.name, f"{here}.name", names.variable_name, found)
+        name = variable.name
+        if not name or "=" in name or not (name.isascii() and name.isprintable()):
+            checks.needed_name(name, f"{here}.name", names.variable_name, found)
         if variable.HasField("valueFrom"):
             _check_source(variable, f"{here}.valueFrom", found)
+            reads_files |= variable.valueFrom.HasField("fileKeyRef")
+    return reads_files
 
 
 def _check_source(variable: core_v1_pb2.EnvVar, path: str, found: list[Cause]) -> None:

@@ -105,9 +105,11 @@ def check_pod_spec(
         there |= volumes.names_of(claims)
     if spec.resourceClaims:
         _check_resource_claims(spec.resourceClaims, f"{path}.resourceClaims", found)
-    readable = containers.check_containers(spec, path, there, found)
+    has_host_users = spec.hostUsers or not spec.HasField("hostUsers")
+    pod = containers.Pod(spec, there, has_host_users)
+    containers.check_containers(pod, path, found)
     if spec.HasField("resources"):
-        _check_pod_resources(spec, f"{path}.resources", readable, found)
+        _check_pod_resources(spec, f"{path}.resources", pod.is_readable, found)
     if spec.hostNetwork:
         of_pod = pod_name is not None
         containers.check_host_network(spec.containers, f"{path}.containers", of_pod=of_pod, found=found)
@@ -127,8 +129,9 @@ def check_pod_spec(
         check_gates(spec.schedulingGates, f"{path}.schedulingGates", found)
     if spec.topologySpreadConstraints:
         check_spread(spec.topologySpreadConstraints, f"{path}.topologySpreadConstraints", found)
-    security.check_host_processes(spec, path, found)
-    if not security.shares_users(spec):
+    if pod.has_windows_options or spec.securityContext.HasField("windowsOptions"):
+        security.check_host_processes(spec, path, found)
+    if not has_host_users:
         security.check_own_users(spec, path, found)
     if spec.HasField("hostnameOverride"):
         _check_hostname_override(spec, f"{path}.hostnameOverride", found)
@@ -156,7 +159,8 @@ def check_pod_spec(
         check_overhead(spec.overhead, f"{path}.overhead", found)
     if spec.HasField("os"):
         security.check_system(spec, path, found)
-    _check_files(spec, path, found)
+    if pod.reads_files:
+        _check_files(spec, path, found)
 
 
 def _check_files(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause]) -> None:
@@ -207,8 +211,7 @@ def _check_pod_resources(spec: core_v1_pb2.PodSpec, path: str, readable: bool, f
         found.append(forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level"))
     readable &= check_requirements(resources, path, found, of_pod=True)
     if resources.claims:
-        of_pod = dict.fromkeys(one.name for one in spec.resourceClaims if one.name)
-        containers.check_claims(resources.claims, of_pod, f"{path}.claims", found)
+        containers.check_claims(resources.claims, spec, f"{path}.claims", found)
     if not readable:
         return
     pod = core_v1_pb2.Pod(spec=spec)

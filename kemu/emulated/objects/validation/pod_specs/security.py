@@ -49,11 +49,6 @@ def containers_of(spec: core_v1_pb2.PodSpec, path: str) -> Iterator[tuple[AnyCon
         yield one.ephemeralContainerCommon, f"{path}.ephemeralContainers[{index}]"
 
 
-def shares_users(spec: core_v1_pb2.PodSpec) -> bool:
-    """Whether a pod has the users of its host."""
-    return spec.hostUsers or not spec.HasField("hostUsers")
-
-
 # Contexts -----------------------------------------------------------------------------------------------------------
 
 

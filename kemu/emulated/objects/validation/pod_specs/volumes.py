@@ -6,7 +6,6 @@ Mirrors ``ValidateVolumes``, ``ValidateVolumeMounts``, ``ValidateVolumeDevices``
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
@@ -47,7 +46,8 @@ def check_volumes(
         if created and name and source.HasField("ephemeral") and source.ListFields()[0][0].name == "ephemeral":
             problems = names.dns_subdomain(f"{pod_name}-{name}")
             found.extend(invalid(f"{here}.name", name, f'PVC name "{pod_name}-{name}": {one}') for one in problems)
-        checks.needed_name(name, f"{here}.name", names.dns_label, found)
+        if not name or names.dns_label(name):
+            checks.needed_name(name, f"{here}.name", names.dns_label, found)
         if name in there:
             found.append(duplicate(f"{here}.name", name))
         if len(found) == before:
@@ -70,23 +70,28 @@ def _check_empty_dir(source: core_v1_pb2.EmptyDirVolumeSource, path: str, found:
             found.append(forbidden(f"{path}.sizeLimit", "SizeLimit field must be a valid resource quantity"))
 
 
-def _check_mode(holder: Any, field: str, path: str, found: list[Cause]) -> None:
-    if holder.HasField(field) and not 0 <= getattr(holder, field) <= _MOST_MODE:
-        detail = "must be a number between 0 and 0777 (octal), both inclusive"
-        found.append(invalid(f"{path}.{field}", getattr(holder, field), detail))
+def _wrong_mode(mode: int, path: str) -> Cause:
+    return invalid(path, mode, "must be a number between 0 and 0777 (octal), both inclusive")
 
 
 def _check_item(item: core_v1_pb2.KeyToPath, path: str, found: list[Cause]) -> None:
     """``validateKeyToPath``"""
-    found.extend(required(f"{path}.{field}") for field in ("key", "path") if not getattr(item, field))
-    volume_sources.check_non_reserved(item.path, f"{path}.path", found)
-    _check_mode(item, "mode", path, found)
+    text, mode = item.path, item.mode
+    if not item.key:
+        found.append(required(f"{path}.key"))
+    if not text:
+        found.append(required(f"{path}.path"))
+    if ".." in text or text.startswith("/"):
+        volume_sources.check_non_reserved(text, f"{path}.path", found)
+    if not 0 <= mode <= _MOST_MODE:
+        found.append(_wrong_mode(mode, f"{path}.mode"))
 
 
 def _check_secret(source: core_v1_pb2.SecretVolumeSource, path: str, found: list[Cause]) -> None:
     if not source.secretName:
         found.append(required(f"{path}.secretName"))
-    _check_mode(source, "defaultMode", path, found)
+    if not 0 <= source.defaultMode <= _MOST_MODE:
+        found.append(_wrong_mode(source.defaultMode, f"{path}.defaultMode"))
     for index, item in enumerate(source.items):
         _check_item(item, f"{path}.items[{index}]", found)
 
@@ -94,13 +99,15 @@ def _check_secret(source: core_v1_pb2.SecretVolumeSource, path: str, found: list
 def _check_config_map(source: core_v1_pb2.ConfigMapVolumeSource, path: str, found: list[Cause]) -> None:
     if not source.localObjectReference.name:
         found.append(required(f"{path}.name"))
-    _check_mode(source, "defaultMode", path, found)
+    if not 0 <= source.defaultMode <= _MOST_MODE:
+        found.append(_wrong_mode(source.defaultMode, f"{path}.defaultMode"))
     for index, item in enumerate(source.items):
         _check_item(item, f"{path}.items[{index}]", found)
 
 
 def _check_downward(source: core_v1_pb2.DownwardAPIVolumeSource, path: str, found: list[Cause]) -> None:
-    _check_mode(source, "defaultMode", path, found)
+    if not 0 <= source.defaultMode <= _MOST_MODE:
+        found.append(_wrong_mode(source.defaultMode, f"{path}.defaultMode"))
     for file in source.items:
         _check_file(file, path, found)
 
@@ -109,7 +116,8 @@ def _check_file(file: core_v1_pb2.DownwardAPIVolumeFile, path: str, found: list[
     """``validateDownwardAPIVolumeFile``; Kubernetes does not say which file it is."""
     if not file.path:
         found.append(required(f"{path}.path"))
-    volume_sources.check_non_reserved(file.path, f"{path}.path", found)
+    if ".." in file.path or file.path.startswith("/"):
+        volume_sources.check_non_reserved(file.path, f"{path}.path", found)
     if file.HasField("fieldRef"):
         environments.check_field(file.fieldRef, environments.FIELDS_OF_FILES, f"{path}.fieldRef", found)
         if file.HasField("resourceFieldRef"):
@@ -119,46 +127,39 @@ def _check_file(file: core_v1_pb2.DownwardAPIVolumeFile, path: str, found: list[
         environments.check_resource(file.resourceFieldRef, f"{path}.resourceFieldRef", found, of_file=True)
     else:
         found.append(required(path, "one of fieldRef and resourceFieldRef is required"))
-    _check_mode(file, "mode", path, found)
+    if not 0 <= file.mode <= _MOST_MODE:
+        found.append(_wrong_mode(file.mode, f"{path}.mode"))
 
 
 def _check_projected(source: core_v1_pb2.ProjectedVolumeSource, path: str, found: list[Cause]) -> None:
     """``validateProjectedVolumeSource``; the server drops certificates and trust bundles before."""
-    _check_mode(source, "defaultMode", path, found)
+    if not 0 <= source.defaultMode <= _MOST_MODE:
+        found.append(_wrong_mode(source.defaultMode, f"{path}.defaultMode"))
     taken: dict[str, None] = {}
-
-    def take(at: str, shown: str) -> None:
-        if at in taken:
-            found.append(invalid(path, shown, "conflicting duplicate paths"))
-        elif at:
-            taken[at] = None
-
     for index, one in enumerate(source.sources):
         here = f"{path}.sources[{index}]"
         for field in ("secret", "configMap"):
             if one.HasField(field):
-                _check_projection(getattr(one, field), f"{here}.{field}", take, found)
+                projection = getattr(one, field)
+                name = projection.localObjectReference.name
+                if not name:
+                    found.append(required(f"{here}.{field}.name"))
+                for number, item in enumerate(projection.items):
+                    _check_item(item, f"{here}.{field}.items[{number}]", found)
+                    if item.path in taken:
+                        found.append(invalid(path, name, "conflicting duplicate paths"))
+                    elif item.path:
+                        taken[item.path] = None
         for file in one.downwardAPI.items:
             _check_file(file, f"{here}.downwardAPI", found)
-            take(file.path, file.path)
+            if file.path in taken:
+                found.append(invalid(path, file.path, "conflicting duplicate paths"))
+            elif file.path:
+                taken[file.path] = None
         if one.HasField("serviceAccountToken"):
             _check_token(one.serviceAccountToken, path, f"{here}.serviceAccountToken", found)
         if len(one.ListFields()) > 1:
             found.append(forbidden(here, "may not specify more than 1 volume type per source"))
-
-
-def _check_projection(
-    source: core_v1_pb2.SecretProjection | core_v1_pb2.ConfigMapProjection,
-    path: str,
-    take: Any,
-    found: list[Cause],
-) -> None:
-    name = source.localObjectReference.name
-    if not name:
-        found.append(required(f"{path}.name"))
-    for index, item in enumerate(source.items):
-        _check_item(item, f"{path}.items[{index}]", found)
-        take(item.path, name)
 
 
 def _check_token(
@@ -170,10 +171,10 @@ def _check_token(
         found.append(invalid(here, seconds, "may not specify a duration less than 10 minutes"))
     if seconds > 1 << 32:
         found.append(invalid(here, seconds, "may not specify a duration larger than 2^32 seconds"))
-    if token.path:
-        volume_sources.check_non_reserved(token.path, f"{path}.path", found)
-    else:
+    if not token.path:
         found.append(required(f"{path}.path"))
+    elif ".." in token.path or token.path.startswith("/"):
+        volume_sources.check_non_reserved(token.path, f"{path}.path", found)
 
 
 def _check_csi(source: core_v1_pb2.CSIVolumeSource, path: str, found: list[Cause]) -> None:
