@@ -284,8 +284,8 @@ def test_volumes_that_are_images_name_one() -> None:
         volumes = [{"name": "data", "image": {"pullPolicy": "Sometimes"}}]
         error = await refusal(errors.Invalid, cluster.client.create(pod("a", volumes=volumes)), cluster)
         assert [(cause.field, cause.reason) for cause in error.causes] == [
-            ("spec.volumes[0].image.pullPolicy", "FieldValueNotSupported"),
             ("spec.volumes[0].image.reference", "FieldValueRequired"),
+            ("spec.volumes[0].image.pullPolicy", "FieldValueNotSupported"),
         ]
         await cluster.client.create(pod("a", volumes=[{"name": "data", "image": {"reference": "models/a"}}]))
 

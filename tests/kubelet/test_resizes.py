@@ -166,7 +166,7 @@ def test_the_higher_priority_is_resized_first(cluster: Cluster) -> None:
 
 def test_a_resize_policy_may_ask_for_a_restart(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
-        found = pod("a", cpu="1", restart="Never", shutdown=3)
+        found = pod("a", cpu="1", restart="Always", shutdown=3)
         found.spec.containers[0].resizePolicy.add(resourceName="cpu", restartPolicy="RestartContainer")
         await cluster.create(found)
         await cluster.at(5)

@@ -12,8 +12,18 @@ import pytest
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.facts import go_types
-from kemu.emulated.objects.validation import causes, core, devices, kinds, placement, small_groups, storage
-from kemu.emulated.objects.validation.pod_specs import pods
+from kemu.emulated.objects.validation import (
+    causes,
+    core,
+    devices,
+    kinds,
+    placement,
+    small_groups,
+    storage,
+    volume_sources,
+)
+from kemu.emulated.objects.validation.pod_specs import containers, pods, probes, security
+from kemu.emulated.objects.validation.pod_specs import volumes as pod_volumes
 from kemu.emulated.objects.validation.workloads import apps, batch
 from kemu.errors import Cause, Invalid
 from kemu.messages.k8s import core_v1_pb2
@@ -230,7 +240,10 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
         ({"spec__containers__0__volumeMounts__0__name": "x"}, [f'{C}.volumeMounts[0].name: Not found: "x"']),
         (
             {"spec__volumes__0__hostPath": {"path": "/"}},
-            ["spec.volumes[0].emptyDir: Forbidden: may not specify more than 1 volume type"],
+            [
+                "spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type",
+                f'{C}.volumeMounts[0].name: Not found: "tmp"',
+            ],
         ),
         # Resources.
         (
@@ -395,7 +408,7 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
             [
                 "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero",
                 (
-                    "spec.topologySpreadConstraints[1].{topologyKey, whenUnsatisfiable}: Duplicate value: "
+                    "spec.topologySpreadConstraints[0].{topologyKey, whenUnsatisfiable}: Duplicate value: "
                     '"{zone, DoNotSchedule}"'
                 ),
             ],
@@ -921,9 +934,12 @@ def test_a_job_with_a_wrong_selector_is_refused() -> None:
         (pods.RESTART_POLICIES, "core.v1.RestartPolicy"),
         (pods.PREEMPTION_POLICIES, "core.v1.PreemptionPolicy"),
         (pods._DNS_POLICIES, "core.v1.DNSPolicy"),
-        (pods._PULL_POLICIES, "core.v1.PullPolicy"),
-        (pods._MESSAGE_POLICIES, "core.v1.TerminationMessagePolicy"),
-        (pods._PROTOCOLS, "core.v1.Protocol"),
+        (pod_volumes.PULL_POLICIES, "core.v1.PullPolicy"),
+        (containers._MESSAGE_POLICIES, "core.v1.TerminationMessagePolicy"),
+        (containers._PROTOCOLS, "core.v1.Protocol"),
+        (probes._SCHEMES, "core.v1.URIScheme"),
+        (security._PROFILE_TYPES, "core.v1.SeccompProfileType"),
+        (security._PROFILE_TYPES, "core.v1.AppArmorProfileType"),
         (placement.TAINT_EFFECTS, "core.v1.TaintEffect"),
     ],
 )
@@ -933,9 +949,10 @@ def test_values_by_hand_are_those_of_kubernetes(by_hand: tuple[str, ...], type_:
 
 
 def test_enums_that_checks_name_are_in_the_table() -> None:
+    of_pods = (volume_sources, pod_volumes, security)
     named = [
         name
-        for module in (core, storage, batch, apps, devices, placement, small_groups)
+        for module in (core, storage, batch, apps, devices, placement, small_groups, *of_pods)
         for name in re.findall(r'"([a-z]+\.v\d\.[A-Z]\w+)"', inspect.getsource(module))
     ]
     assert len(named) > 10

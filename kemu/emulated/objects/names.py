@@ -14,6 +14,8 @@ from kemu.emulated.objects.caches import text_cache
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = _LABEL + r"(\." + _LABEL + ")*"
 _DNS_1035_LABEL = r"[a-z]([-a-z0-9]*[a-z0-9])?"
+_WITH_UNDERSCORE = r"_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SEARCH_DOMAIN = _WITH_UNDERSCORE + r"(\." + _WITH_UNDERSCORE + ")*"
 _KEY_NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_KEY_NAME})?"
 
@@ -26,6 +28,8 @@ _port_name = re.compile(r"[-a-z0-9]+", re.ASCII)
 _config_map_key = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
 _http_header = re.compile(r"[-A-Za-z0-9]+", re.ASCII)
 _letter = re.compile(r"[a-z]", re.ASCII)
+_search_domain = re.compile(_SEARCH_DOMAIN, re.ASCII)
+_variable_name = re.compile(r"[ -<>-~]*", re.ASCII)
 
 LABEL_LENGTH = 63
 SUBDOMAIN_LENGTH = 253
@@ -86,6 +90,27 @@ def dns_subdomain(text: str) -> Messages:
             )
         )
     return tuple(problems)
+
+
+def search_domain(text: str) -> Messages:
+    """A domain in which names are looked up: a subdomain whose labels may have underscores."""
+    problems = [_too_long(SUBDOMAIN_LENGTH)] if len(text) > SUBDOMAIN_LENGTH else []
+    if not _search_domain.fullmatch(text):
+        rule = (
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', "
+            "and must start and end with an alphanumeric character"
+        )
+        problems.append(_shape(rule, _SEARCH_DOMAIN, "example.com"))
+    return tuple(problems)
+
+
+def variable_name(text: str) -> Messages:
+    """The name of an environment variable (``IsRelaxedEnvVarName``)."""
+    if not text:
+        return ("environment variable name must be non-empty",)
+    if _variable_name.fullmatch(text):
+        return ()
+    return ("a valid environment variable name must consist only of printable ASCII characters other than '='",)
 
 
 @text_cache(1024)

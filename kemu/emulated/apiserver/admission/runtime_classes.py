@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission.base import Derived, Plugin
 from kemu.emulated.apiserver.admission.tolerations import sets
 from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
-from kemu.emulated.objects import resources
+from kemu.emulated.objects import names, resources
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.resources import Resource
 from kemu.messages.k8s import core_v1_pb2, node_v1_pb2
@@ -53,10 +54,23 @@ class RuntimeClass(Plugin[core_v1_pb2.Pod]):
 
     async def _class_of(self, pod: core_v1_pb2.Pod) -> node_v1_pb2.RuntimeClass:
         wanted = pod.spec.runtimeClassName
-        found = self._classes.get().get(wanted) or await self.live(RUNTIME_CLASSES, wanted)
+        known = self._classes.get().get(wanted)
+        if known is not None:
+            return known
+        _check_name(wanted)
+        found = await self.live(RUNTIME_CLASSES, wanted)
         if found is None:
             raise errors.forbidden(PODS, pod.metadata.name, f'pod rejected: RuntimeClass "{wanted}" not found')
         return cast(node_v1_pb2.RuntimeClass, found)
+
+
+def _check_name(name: str) -> None:
+    """The client with which the plugin asks refuses what can be no part of a URL, before anything is asked."""
+    if not name:
+        raise kemu_errors.ApiError("resource name may not be empty")
+    problems = names.path_segment(name)
+    if problems:
+        raise kemu_errors.ApiError(f'invalid resource name "{name}": [{" ".join(problems)}]')
 
 
 def _by_name(classes: Iterable[Any]) -> dict[str, node_v1_pb2.RuntimeClass]:

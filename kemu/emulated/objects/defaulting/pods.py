@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from google.protobuf.message import Message
+
 from kemu.emulated.objects.amounts import pod_totals, qos, quantities, requests
 from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.defaulting import storage
@@ -93,11 +95,19 @@ def _default_container(container: core_v1_pb2.Container | core_v1_pb2.EphemeralC
         if not port.protocol:
             port.protocol = "TCP"
     for variable in container.env:
-        _default_field(variable.valueFrom)
+        if variable.HasField("valueFrom"):
+            _default_field(variable.valueFrom)
+            if variable.valueFrom.HasField("fileKeyRef") and not variable.valueFrom.fileKeyRef.HasField("optional"):
+                variable.valueFrom.fileKeyRef.optional = False
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
         if container.HasField(name):
             _default_probe(getattr(container, name))
     if container.HasField("lifecycle"):
+        if container.lifecycle.HasField("stopSignal"):
+            # Not a default: without the gate ContainerStopSignals the server drops it (``dropContainerStopSignals``).
+            container.lifecycle.ClearField("stopSignal")
+            if not container.lifecycle.ListFields():
+                container.ClearField("lifecycle")
         for name in ("postStart", "preStop"):
             if container.lifecycle.HasField(name):
                 _default_http_get(getattr(container.lifecycle, name))
@@ -129,6 +139,8 @@ def _pull_policy(image: str) -> str:
 
 def _default_probe(probe: core_v1_pb2.Probe) -> None:
     _default_http_get(probe.handler)
+    if probe.handler.HasField("grpc") and not probe.handler.grpc.HasField("service"):
+        probe.handler.grpc.service = ""
     for name, value in (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)):
         if not getattr(probe, name):
             setattr(probe, name, value)
@@ -147,34 +159,56 @@ def _default_field(user: core_v1_pb2.EnvVarSource | core_v1_pb2.DownwardAPIVolum
         user.fieldRef.apiVersion = "v1"
 
 
+_TEXTS: Mapping[str, Mapping[str, str]] = {
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+}
+"""Of sources of volumes: what stands where there is no text."""
+_STATED: Mapping[str, Mapping[str, str | int | bool]] = {
+    "secret": {"defaultMode": 0o644},
+    "configMap": {"defaultMode": 0o644},
+    "downwardAPI": {"defaultMode": 0o644},
+    "projected": {"defaultMode": 0o644},
+    "hostPath": {"type": ""},
+    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
+}
+"""What stands where nothing is stated."""
+
+
 def _default_volume(volume: core_v1_pb2.Volume) -> None:
     source = volume.volumeSource
-    if not source.ListFields():
+    stated = source.ListFields()
+    if not stated:
         source.emptyDir.SetInParent()
         return
-    for name in ("secret", "configMap", "downwardAPI", "projected"):
-        if source.HasField(name) and not getattr(source, name).HasField("defaultMode"):
-            getattr(source, name).defaultMode = 0o644
+    for field, value in stated:
+        default_source(field.name, value)
     for item in source.downwardAPI.items:
         _default_field(item)
     for projection in source.projected.sources:
+        # Not defaults: without their gates the server drops these (``dropDisabledClusterTrustBundleProjection``).
+        projection.ClearField("clusterTrustBundle")
+        projection.ClearField("podCertificate")
         for item in projection.downwardAPI.items:
             _default_field(item)
         token = projection.serviceAccountToken
         if projection.HasField("serviceAccountToken") and not token.HasField("expirationSeconds"):
             token.expirationSeconds = 60 * 60
-    if source.HasField("hostPath") and not source.hostPath.HasField("type"):
-        source.hostPath.type = ""
     if source.HasField("image") and not source.image.pullPolicy:
         source.image.pullPolicy = _pull_policy(source.image.reference)
-    if source.HasField("ephemeral"):
+    if source.HasField("ephemeral") and source.ephemeral.HasField("volumeClaimTemplate"):
         storage.default_claim_spec(source.ephemeral.volumeClaimTemplate.spec)
-    if source.HasField("iscsi") and not source.iscsi.iscsiInterface:
-        source.iscsi.iscsiInterface = "default"
-    if source.HasField("rbd"):
-        source.rbd.pool = source.rbd.pool or "rbd"
-        source.rbd.user = source.rbd.user or "admin"
-        source.rbd.keyring = source.rbd.keyring or "/etc/ceph/keyring"
+
+
+def default_source(kind: str, source: Message) -> None:
+    """What pods and PersistentVolumes leave out of a source of this kind."""
+    for field, text in _TEXTS.get(kind, {}).items():
+        if not getattr(source, field):
+            setattr(source, field, text)
+    for field, value in _STATED.get(kind, {}).items():
+        if not source.HasField(field):
+            setattr(source, field, value)
 
 
 def _default_requests(resources: core_v1_pb2.ResourceRequirements) -> None:

@@ -16,5 +16,6 @@ quotas         the checks of ResourceQuotas and LimitRanges
 rules          what the checks of a kind consist of
 small_groups   the checks of small API groups (policy, autoscaling, scheduling.k8s.io, …)
 storage        the checks of volumes: claims, volumes, and the group storage.k8s.io
+volume_sources the sources of volumes that pods and PersistentVolumes have in common
 workloads      the checks of the groups apps and batch
 """

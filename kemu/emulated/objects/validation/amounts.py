@@ -31,18 +31,13 @@ NameRule = Callable[[str], tuple[str, ...]]
 @lru_cache(4096)
 def container_resource_name(name: str) -> tuple[str, ...]:
     """What is wrong with the name of a resource that a container requests."""
-    problems = names.label_key(name)
-    if problems:
-        return problems
+    problems = standard_resource_name(name)
     if "/" not in name:
-        if name in _CONTAINER_RESOURCES or name.startswith(HUGE_PAGES_PREFIX):
-            return ()
-        if name in _QUOTA_RESOURCES:
-            return ("must be a standard resource for containers",)
-        return ("must be a standard resource type or fully qualified", "must be a standard resource for containers")
+        is_right = name in _CONTAINER_RESOURCES or name.startswith(HUGE_PAGES_PREFIX)
+        return problems if is_right else (*problems, "must be a standard resource for containers")
     if not requests.is_native(name) and not requests.is_extended(name):
-        return ("doesn't follow extended resource name standard",)
-    return ()
+        return (*problems, "doesn't follow extended resource name standard")
+    return problems
 
 
 @lru_cache(4096)
@@ -112,33 +107,81 @@ def check_amounts(
     return readable
 
 
-def check_requirements(
-    resources: core_v1_pb2.ResourceRequirements, path: str, name_rule: NameRule, found: list[Cause]
-) -> bool:
-    """Check requests and limits; returns whether all quantities can be parsed.
+_POD_LEVEL = ("cpu", HUGE_PAGES_PREFIX, "memory")
 
-    A request may not exceed its limit; of resources that cannot be overcommitted it must equal it.
+
+def check_requirements(
+    resources: core_v1_pb2.ResourceRequirements, path: str, found: list[Cause], *, of_pod: bool = False
+) -> bool:
+    """Check requests and limits (``validateResourceRequirements``); returns whether all quantities can be parsed.
+
+    A request may not exceed its limit; of resources that cannot be overcommitted it must equal it. ``of_pod``: they are
+    those of a whole pod, which may name only cpu, memory and huge pages.
     """
     limits, wanted = resources.limits, resources.requests
-    readable = check_amounts(limits, f"{path}.limits", name_rule, found) if limits else True
-    readable &= check_amounts(wanted, f"{path}.requests", name_rule, found)
-    if not readable:
-        return False
+    readable = True
+    for name in sorted(limits):
+        limit, problems, of_pages = _judged(name, limits[name].string, of_pod)
+        readable = readable and limit is not None
+        if problems or of_pages:
+            _tell((*problems, *of_pages), f"{path}.limits[{name}]", found)
     for name in sorted(wanted):
-        if name in limits:
-            request, limit = quantities.parse(wanted[name].string), quantities.parse(limits[name].string)
-            if request.nano != limit.nano and not may_overcommit(name):
-                detail = f"must be equal to {name} limit of {limit}"
-                found.append(invalid(f"{path}.requests", str(request), detail))
-            elif request.nano > limit.nano:
+        request, problems, of_pages = _judged(name, wanted[name].string, of_pod)
+        if problems:
+            _tell(problems, f"{path}.requests[{name}]", found)
+        if request is None:
+            readable = False
+        elif name in limits:
+            limit, _, _ = _judged(name, limits[name].string, of_pod)
+            if limit is not None and request.nano != limit.nano and not may_overcommit(name):
+                found.append(invalid(f"{path}.requests", str(request), f"must be equal to {name} limit of {limit}"))
+            elif limit is not None and request.nano > limit.nano:
                 detail = f"must be less than or equal to {name} limit of {limit}"
                 found.append(invalid(f"{path}.requests", str(request), detail))
         elif not may_overcommit(name):
             found.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
-    huge_pages = any(name.startswith(HUGE_PAGES_PREFIX) for amounts in (wanted, limits) for name in amounts)
-    if huge_pages and not any(name in amounts for amounts in (wanted, limits) for name in ("cpu", "memory")):
+        if of_pages:
+            _tell(of_pages, f"{path}.requests[{name}]", found)
+    has_usual = "cpu" in wanted or "cpu" in limits or "memory" in wanted or "memory" in limits
+    if not has_usual and any(name.startswith(HUGE_PAGES_PREFIX) for name in (*wanted, *limits)):
         found.append(forbidden(path, "HugePages require cpu or memory"))
-    return True
+    return readable
+
+
+_Problems = tuple[tuple[str, str], ...]
+"""What is shown, and what is wrong with it; nothing of a name that is right, but not here."""
+
+
+@lru_cache(65_536)
+def _judged(name: str, text: str, of_pod: bool) -> tuple[quantities.Quantity | None, _Problems, _Problems]:
+    """An amount of a container or pod: None if it cannot be parsed; what is wrong; what is wrong with huge pages."""
+    problems = [(name, one) for one in (standard_resource_name if of_pod else container_resource_name)(name)]
+    if of_pod and not problems and not requests.is_pod_level_resource(name):
+        problems.append((name, ""))
+    problem = _amount_problem(name, text)
+    if problem is not None:
+        problems.append(problem)
+    try:
+        quantity = quantities.parse(text)
+    except ValueError:
+        return None, tuple(problems), ()
+    if not name.startswith(HUGE_PAGES_PREFIX) or _is_divisible(quantity, name.removeprefix(HUGE_PAGES_PREFIX)):
+        return quantity, tuple(problems), ()
+    return quantity, tuple(problems), ((str(quantity), f"{quantity} is not positive integer multiple of {name}"),)
+
+
+def _is_divisible(quantity: quantities.Quantity, page: str) -> bool:
+    """``IsHugePageResourceValueDivisible``"""
+    try:
+        size = quantities.parse(page)
+    except ValueError:
+        return False
+    return size.nano > 0 and not size.nano % quantities.NANO and not quantity.value % size.value
+
+
+def _tell(problems: _Problems, path: str, found: list[Cause]) -> None:
+    for value, detail in problems:
+        found.append(invalid(path, value, detail) if detail else not_supported(path, value, _POD_LEVEL))
 
 
 def check_overhead(overhead: Mapping[str, meta_v1_pb2.Quantity], path: str, found: list[Cause]) -> None:
@@ -146,10 +189,4 @@ def check_overhead(overhead: Mapping[str, meta_v1_pb2.Quantity], path: str, foun
     limits = core_v1_pb2.ResourceRequirements()
     for name in sorted(overhead):
         limits.limits[name].string = overhead[name].string
-    check_requirements(limits, path, container_resource_name, found)
-
-
-def check_pod_level_names(amounts: Mapping[str, meta_v1_pb2.Quantity], path: str, found: list[Cause]) -> None:
-    """``spec.resources`` of a pod may name only cpu, memory and huge pages."""
-    other = [name for name in sorted(amounts) if not requests.is_pod_level_resource(name)]
-    found.extend(not_supported(f"{path}[{name}]", name, ("cpu", HUGE_PAGES_PREFIX, "memory")) for name in other)
+    check_requirements(limits, path, found)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.validation import checks
-from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required
+from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import (
     check_label_key,
     check_label_selector,
@@ -44,7 +44,9 @@ def check_tolerations(tolerations: Iterable[core_v1_pb2.Toleration], path: str, 
                 detail = "value must be empty when `operator` is 'Exists'"
                 found.append(invalid(f"{here}.operator", toleration.value, detail))
         else:
-            found.append(not_supported(f"{here}.operator", operator, ("Equal", "Exists")))
+            # The gate for comparisons, which is off, also decides which text there is.
+            known = ("Equal", "Exists", "Lt", "Gt") if operator in ("Lt", "Gt") else ("Equal", "Exists")
+            found.append(not_supported(f"{here}.operator", operator, known))
         checks.supported(toleration.effect, f"{here}.effect", TAINT_EFFECTS, found)
 
 
@@ -123,12 +125,8 @@ def _check_pod_term(term: core_v1_pb2.PodAffinityTerm, path: str, found: list[Ca
     for namespace in term.namespaces:
         problems = names.dns_label(namespace)
         found.extend(invalid(f"{path}.namespace", namespace, problem) for problem in problems)
-    _check_label_keys(term, path, ("matchLabelKeys", "mismatchLabelKeys"), found)
-    for index, key in enumerate(term.matchLabelKeys):
-        if key in term.mismatchLabelKeys:
-            found.append(
-                invalid(f"{path}.matchLabelKeys[{index}]", key, "exists in both matchLabelKeys and mismatchLabelKeys")
-            )
+    if term.matchLabelKeys or term.mismatchLabelKeys:
+        _check_label_keys(term, path, term.mismatchLabelKeys, found)
     if not term.topologyKey:
         found.append(required(f"{path}.topologyKey", "can not be empty"))
     check_label_key(term.topologyKey, f"{path}.topologyKey", found)
@@ -137,39 +135,56 @@ def _check_pod_term(term: core_v1_pb2.PodAffinityTerm, path: str, found: list[Ca
 def _check_label_keys(
     holder: core_v1_pb2.PodAffinityTerm | core_v1_pb2.TopologySpreadConstraint,
     path: str,
-    fields: Sequence[str],
+    mismatched: Sequence[str],
     found: list[Cause],
 ) -> None:
-    for field in fields:
-        keys = getattr(holder, field)
-        if keys and not holder.HasField("labelSelector"):
+    """``ValidateMatchLabelKeysAndMismatchLabelKeys``"""
+    matched = holder.matchLabelKeys
+    has_selector = holder.HasField("labelSelector")
+    for field, keys in (("matchLabelKeys", matched), ("mismatchLabelKeys", mismatched)):
+        if keys and not has_selector:
             found.append(forbidden(f"{path}.{field}", "must not be specified when labelSelector is not set"))
+            continue
         for index, key in enumerate(keys):
             check_label_key(key, f"{path}.{field}[{index}]", found)
+    if has_selector and matched:
+        places = {key: index for index, key in enumerate(matched)}
+        seen = dict.fromkeys(holder.labelSelector.matchLabels)
+        for requirement in holder.labelSelector.matchExpressions:
+            key = requirement.key
+            # The server has added one requirement for each of the keys.
+            if key in places and key in seen:
+                detail = "exists in both matchLabelKeys and labelSelector"
+                found.append(invalid(f"{path}[{places[key]}]", key, detail))
+            seen[key] = None
+    for index, key in enumerate(matched):
+        if key in mismatched:
+            detail = "exists in both matchLabelKeys and mismatchLabelKeys"
+            found.append(invalid(f"{path}.matchLabelKeys[{index}]", key, detail))
 
 
-def check_spread(constraints: Iterable[core_v1_pb2.TopologySpreadConstraint], path: str, found: list[Cause]) -> None:
-    seen: dict[tuple[str, str], None] = {}
+def check_spread(constraints: Sequence[core_v1_pb2.TopologySpreadConstraint], path: str, found: list[Cause]) -> None:
+    pairs = [(one.topologyKey, one.whenUnsatisfiable) for one in constraints]
     for index, constraint in enumerate(constraints):
         here = f"{path}[{index}]"
         checks.positive(constraint.maxSkew, f"{here}.maxSkew", found)
         if not constraint.topologyKey:
             found.append(required(f"{here}.topologyKey", "can not be empty"))
-        else:
-            check_label_key(constraint.topologyKey, f"{here}.topologyKey", found)
         when = constraint.whenUnsatisfiable
         checks.listed(when, f"{here}.whenUnsatisfiable", "core.v1.UnsatisfiableConstraintAction", found)
-        pair = (constraint.topologyKey, when)
-        shown = f"{{{pair[0]}, {pair[1]}}}"
-        checks.unique(pair, seen, f"{here}.{{topologyKey, whenUnsatisfiable}}", shown, found)
+        if pairs[index] in pairs[index + 1 :]:
+            shown = f"{{{constraint.topologyKey}, {when}}}"
+            found.append(duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", shown))
         if constraint.HasField("minDomains"):
             checks.positive(constraint.minDomains, f"{here}.minDomains", found)
             if when != "DoNotSchedule":
                 detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {when}"
                 found.append(invalid(f"{here}.minDomains", constraint.minDomains, detail))
         for field in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            checks.supported(getattr(constraint, field), f"{here}.{field}", "core.v1.NodeInclusionPolicy", found)
-        _check_label_keys(constraint, here, ("matchLabelKeys",), found)
+            if constraint.HasField(field):
+                checks.listed(getattr(constraint, field), f"{here}.{field}", "core.v1.NodeInclusionPolicy", found)
+        if constraint.matchLabelKeys:
+            _check_label_keys(constraint, here, (), found)
         if constraint.HasField("labelSelector"):
             check_label_selector(constraint.labelSelector, f"{here}.labelSelector", found)
 

@@ -1,8 +1,6 @@
 """Checks of pods and pod templates, with the texts of ``pkg/apis/core/validation`` of Kubernetes.
 
-Where pods may run is checked in :mod:`kemu.emulated.objects.validation.placement`. Fields that schedulers, kubelets
-and controllers read are checked; most of those that only a container runtime reads (security contexts, probe handlers)
-are not.
+Where pods may run is checked in :mod:`kemu.emulated.objects.validation.placement`.
 """
 
 from __future__ import annotations
@@ -10,43 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from google.protobuf.message import Message
-
 from kemu.emulated.objects import names
-from kemu.emulated.objects.amounts import quantities, requests
+from kemu.emulated.objects.amounts import pod_totals, quantities, requests
 from kemu.emulated.objects.conversion import go_values
 from kemu.emulated.objects.pods import declared_features
-from kemu.emulated.objects.validation import checks, storage
-from kemu.emulated.objects.validation.amounts import (
-    check_overhead,
-    check_pod_level_names,
-    check_requirements,
-    container_resource_name,
-)
-from kemu.emulated.objects.validation.causes import (
-    duplicate,
-    forbidden,
-    invalid,
-    not_found,
-    required,
-    too_long,
-    too_many,
-)
+from kemu.emulated.objects.validation import checks
+from kemu.emulated.objects.validation.amounts import check_overhead, check_requirements
+from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_found, required, too_long
 from kemu.emulated.objects.validation.metadata import check_labels
 from kemu.emulated.objects.validation.placement import check_affinity, check_gates, check_spread, check_tolerations
-from kemu.emulated.objects.validation.pod_specs.probes import check_probes, check_readiness_gates
+from kemu.emulated.objects.validation.pod_specs import containers, pod_annotations, security, volumes
+from kemu.emulated.objects.validation.pod_specs.containers import check_image_trimmed
+from kemu.emulated.objects.validation.pod_specs.probes import check_readiness_gates
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_RULE_ACTIONS = ("Restart", "RestartAllContainers")
-_RULE_OPERATORS = ("In", "NotIn")
-_MOST_RULES, _MOST_EXIT_CODES = 20, 255
-_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-_MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
-_PROTOCOLS = ("SCTP", "TCP", "UDP")
+_MOST_SERVERS, _MOST_SEARCHES, _LONGEST_SEARCHES = 3, 32, 2048
 _MAX_INT32 = 2**31 - 1
 _LONGEST_HOSTNAME = 64
 
@@ -58,48 +38,94 @@ _PODS_MAY_CHANGE = (
 
 
 def check_pod_create(pod: core_v1_pb2.Pod, found: list[Cause]) -> None:
-    """The spec of a new pod; its metadata are checked elsewhere."""
-    found += _causes_in_new(pod.spec.SerializeToString(deterministic=True))
+    """A new pod (``ValidatePodCreate``), but for what metadata of all kinds are checked for."""
+    metadata, spec = pod.metadata, pod.spec
+    if metadata.annotations:
+        pod_annotations.check_annotations(metadata.annotations, spec, "metadata.annotations", found)
+    causes = _causes_in_new(spec.SerializeToString(deterministic=True))
+    if causes is None:
+        _check_new(spec, metadata.name, found)
+    else:
+        found += causes
+    if metadata.annotations:
+        pod_annotations.check_profiles(metadata.annotations, spec, "spec", found)
 
 
 @lru_cache(1024)
-def _causes_in_new(spec_bytes: bytes) -> tuple[Cause, ...]:
-    """Cached, because most pods are copies of one spec."""
+def _causes_in_new(spec_bytes: bytes) -> tuple[Cause, ...] | None:
+    """Cached, because most pods are copies of one spec. None: they depend on the name of the pod."""
     spec = core_v1_pb2.PodSpec.FromString(spec_bytes)
+    if any(volume.volumeSource.HasField("ephemeral") for volume in spec.volumes):
+        return None
     found: list[Cause] = []
-    check_pod_spec(spec, "spec", found)
+    _check_new(spec, "", found)
+    return tuple(found)
+
+
+def _check_new(spec: core_v1_pb2.PodSpec, name: str, found: list[Cause]) -> None:
+    _check_spec_of_pod(spec, name, found)
     if spec.ephemeralContainers:
         found.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if spec.nodeName and spec.schedulingGates:
         found.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
-    _check_images_of_pod(spec, found)
-    return tuple(found)
 
 
-def check_pod_spec(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause], claims: Iterable[str] = ()) -> None:
-    """The spec of a pod or of a template (``path`` then is ``spec.template.spec``).
+def _check_spec_of_pod(spec: core_v1_pb2.PodSpec, name: str, found: list[Cause]) -> None:
+    """``validatePodMetadataAndSpec``. A token may be projected for no service account: where the plugin that would name
+    one is off, nobody asks whose it is."""
+    check_pod_spec(spec, "spec", found, pod_name=name)
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(getattr(spec, field)):
+            check_image_trimmed(container.image, f"spec.{field}[{index}]", found)
 
-    ``claims``: volumes that it gets besides its own, from the claim templates of a StatefulSet.
+
+def check_pod_spec(
+    spec: core_v1_pb2.PodSpec,
+    path: str,
+    found: list[Cause],
+    claims: Iterable[str] = (),
+    *,
+    pod_name: str | None = None,
+) -> None:
+    """The spec of a pod or of a template (``ValidatePodSpec``; ``path`` then is ``spec.template.spec``).
+
+    ``claims``: volumes that it gets besides its own, from the claim templates of a StatefulSet. ``pod_name``: of a pod.
     """
     if not spec.HasField("terminationGracePeriodSeconds"):
         found.append(required(f"{path}.terminationGracePeriodSeconds"))
-    volumes = _check_volumes(spec.volumes, f"{path}.volumes", found) if spec.volumes else ()
-    volumes = (*volumes, *claims)
-    readable = _check_containers(spec, path, volumes, found)
+    there = volumes.check_volumes(spec.volumes, f"{path}.volumes", found, pod_name) if spec.volumes else {}
+    if claims:
+        there |= volumes.names_of(claims)
+    if spec.resourceClaims:
+        _check_resource_claims(spec.resourceClaims, f"{path}.resourceClaims", found)
+    has_host_users = spec.hostUsers or not spec.HasField("hostUsers")
+    pod = containers.Pod(spec, there, has_host_users)
+    containers.check_containers(pod, path, found)
     if spec.HasField("resources"):
-        _check_pod_resources(spec, f"{path}.resources", readable, found)
+        _check_pod_resources(spec, f"{path}.resources", pod.is_readable, found)
+    if spec.hostNetwork:
+        of_pod = pod_name is not None
+        containers.check_host_network(spec.containers, f"{path}.containers", of_pod=of_pod, found=found)
     checks.choice(spec.restartPolicy, f"{path}.restartPolicy", RESTART_POLICIES, found)
     checks.choice(spec.dnsPolicy, f"{path}.dnsPolicy", _DNS_POLICIES, found)
     if spec.nodeSelector:
         check_labels(spec.nodeSelector, f"{path}.nodeSelector", found)
+    if spec.securityContext.ListFields() or spec.shareProcessNamespace:
+        security.check_pod(spec, f"{path}.securityContext", found)
     if spec.HasField("affinity"):
         check_affinity(spec.affinity, f"{path}.affinity", found)
+    if spec.HasField("dnsConfig") or spec.dnsPolicy == "None":
+        _check_dns(spec, f"{path}.dnsConfig", found)
     if spec.readinessGates:
         check_readiness_gates(spec.readinessGates, f"{path}.readinessGates", found)
     if spec.schedulingGates:
         check_gates(spec.schedulingGates, f"{path}.schedulingGates", found)
     if spec.topologySpreadConstraints:
         check_spread(spec.topologySpreadConstraints, f"{path}.topologySpreadConstraints", found)
+    if pod.has_windows_options or spec.securityContext.HasField("windowsOptions"):
+        security.check_host_processes(spec, path, found)
+    if not has_host_users:
+        security.check_own_users(spec, path, found)
     if spec.HasField("hostnameOverride"):
         _check_hostname_override(spec, f"{path}.hostnameOverride", found)
     for field in ("serviceAccountName", "nodeName"):
@@ -116,273 +142,125 @@ def check_pod_spec(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause], cla
         found.extend(invalid(f"{place}.ip", alias.ip, problem) for problem in names.old_address(alias.ip))
         for at, name in enumerate(alias.hostnames):
             found.extend(invalid(f"{place}.hostnames[{at}]", name, problem) for problem in names.dns_subdomain(name))
-    for field in ("priorityClassName", "runtimeClassName"):
-        checks.name(getattr(spec, field), f"{path}.{field}", names.dns_subdomain, found)
+    checks.name(spec.priorityClassName, f"{path}.priorityClassName", names.dns_subdomain, found)
+    if spec.HasField("runtimeClassName"):
+        name = spec.runtimeClassName
+        found.extend(invalid(f"{path}.runtimeClassName", name, problem) for problem in names.dns_subdomain(name))
     if spec.HasField("preemptionPolicy"):
         checks.choice(spec.preemptionPolicy, f"{path}.preemptionPolicy", PREEMPTION_POLICIES, found)
     if spec.overhead:
         check_overhead(spec.overhead, f"{path}.overhead", found)
     if spec.HasField("os"):
-        checks.choice(spec.os.name, f"{path}.os.name", ("linux", "windows"), found)
+        security.check_system(spec, path, found)
+    if pod.reads_files:
+        _check_files(spec, path, found)
 
 
-# Containers ---------------------------------------------------------------------------------------------------------
+def _check_files(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause]) -> None:
+    """``validateFileKeyRefVolumes``: variables are read from files of volumes that the containers share."""
+    for container, here in security.containers_of(spec, path):
+        for index, variable in enumerate(container.env):
+            if variable.valueFrom.HasField("fileKeyRef"):
+                name = variable.valueFrom.fileKeyRef.volumeName
+                place = f"{here}.env[{index}].valueFrom.fileKeyRef.volumeName"
+                sources = [one.volumeSource for one in spec.volumes if one.name == name]
+                if not sources:
+                    found.append(not_found(place, name))
+                elif not sources[-1].HasField("emptyDir"):
+                    found.append(invalid(place, name, "referenced volume must be of type emptyDir"))
 
 
-def _check_containers(spec: core_v1_pb2.PodSpec, path: str, volumes: Sequence[str], found: list[Cause]) -> bool:
-    """Returns whether all of their quantities can be parsed."""
-    containers = spec.containers
-    if not containers:
-        found.append(required(f"{path}.containers"))
-    readable = True
+def _check_resource_claims(claims: Sequence[core_v1_pb2.PodResourceClaim], path: str, found: list[Cause]) -> None:
+    """``validatePodResourceClaims``"""
     seen: dict[str, None] = {}
-    host_ports: dict[str, None] = {}
-    for index, container in enumerate(containers):
-        here = f"{path}.containers[{index}]"
-        readable &= _check_container(container, here, volumes, seen, found)
-        if container.ports:
-            _check_host_ports(container.ports, here, host_ports, spec.hostNetwork, found)
-        check_probes(container, spec.terminationGracePeriodSeconds, here, found)
-    for index, container in enumerate(spec.initContainers):
-        here = f"{path}.initContainers[{index}]"
-        readable &= _check_container(container, here, volumes, seen, found)
-        if container.ports:
-            _check_host_ports(container.ports, here, {}, False, found)
-        if container.restartPolicy == "Always":
-            check_probes(container, spec.terminationGracePeriodSeconds, here, found)
+    fields = ("resourceClaimName", "resourceClaimTemplateName")
+    for index, claim in enumerate(claims):
+        here, name = f"{path}[{index}]", claim.name
+        if name in seen:
+            found.append(duplicate(f"{here}.name", name))
         else:
-            for field in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
-                if container.HasField(field):
-                    detail = "may not be set for init containers without restartPolicy=Always"
-                    found.append(forbidden(f"{here}.{field}", detail))
-    if spec.ephemeralContainers:
-        _check_ephemeral(spec, f"{path}.ephemeralContainers", volumes, seen, found)
-    return readable
-
-
-_NOT_EPHEMERAL = (
-    "ports",
-    "resources",
-    "resizePolicy",
-    "restartPolicy",
-    "restartPolicyRules",
-    "livenessProbe",
-    "readinessProbe",
-    "startupProbe",
-    "lifecycle",
-)
-"""Fields of containers that ephemeral ones may not have, in the order of the message."""
-
-
-def _check_ephemeral(
-    spec: core_v1_pb2.PodSpec, path: str, volumes: Sequence[str], seen: dict[str, None], found: list[Cause]
-) -> None:
-    """``validateEphemeralContainers``."""
-    others = set(seen)
-    for index, one in enumerate(spec.ephemeralContainers):
-        here, container = f"{path}[{index}]", one.ephemeralContainerCommon
-        _check_container(container, here, volumes, seen, found)
-        _check_image_trimmed(container.image, here, found)
-        if one.targetContainerName and one.targetContainerName not in others:
-            found.append(not_found(f"{here}.targetContainerName", one.targetContainerName))
-        for field in _NOT_EPHEMERAL:
-            value = getattr(container, field)
-            if container.HasField(field) if isinstance(value, Message) else value:
-                found.append(forbidden(f"{here}.{field}", "cannot be set for an Ephemeral Container"))
-        for number, mount in enumerate(container.volumeMounts):
-            for field in ("subPath", "subPathExpr"):
-                if getattr(mount, field):
-                    detail = "cannot be set for an Ephemeral Container"
-                    found.append(forbidden(f"{here}.volumeMounts[{number}].{field}", detail))
-
-
-def _check_container(
-    container: core_v1_pb2.Container | core_v1_pb2.EphemeralContainerCommon,
-    path: str,
-    volumes: Sequence[str],
-    seen: dict[str, None],
-    found: list[Cause],
-) -> bool:
-    name = container.name
-    checks.needed_name(name, f"{path}.name", names.dns_label, found)
-    if not container.image:
-        found.append(required(f"{path}.image"))
-    if container.imagePullPolicy not in _PULL_POLICIES:
-        checks.choice(container.imagePullPolicy, f"{path}.imagePullPolicy", _PULL_POLICIES, found)
-    if container.terminationMessagePolicy not in _MESSAGE_POLICIES:
-        checks.choice(container.terminationMessagePolicy, f"{path}.terminationMessagePolicy", _MESSAGE_POLICIES, found)
-    if container.HasField("restartPolicy"):
-        checks.choice(container.restartPolicy, f"{path}.restartPolicy", RESTART_POLICIES, found)
-    if container.restartPolicyRules and isinstance(container, core_v1_pb2.Container):
-        _check_restart_rules(container, path, found)
-    if container.ports:
-        _check_ports(container.ports, f"{path}.ports", found)
-    for index, variable in enumerate(container.env):
-        if not variable.name:
-            found.append(required(f"{path}.env[{index}].name"))
-    if container.volumeMounts:
-        _check_mounts(container.volumeMounts, f"{path}.volumeMounts", volumes, found)
-    readable = True
-    if container.HasField("resources"):
-        readable = check_requirements(container.resources, f"{path}.resources", container_resource_name, found)
-    if name in seen and name:
-        found.append(duplicate(f"{path}.name", name))
-    seen[name] = None
-    return readable
-
-
-def _check_restart_rules(container: core_v1_pb2.Container, path: str, found: list[Cause]) -> None:
-    """``validateContainerRestartPolicy``."""
-    if not container.restartPolicy:
-        found.append(required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used"))
-    rules = container.restartPolicyRules
-    if len(rules) > _MOST_RULES:
-        found.append(too_many(f"{path}.restartPolicyRules", len(rules), _MOST_RULES))
-    for index, rule in enumerate(rules):
-        here = f"{path}.restartPolicyRules[{index}]"
-        checks.listed(rule.action, f"{here}.action", _RULE_ACTIONS, found)
-        if not rule.HasField("exitCodes"):
-            found.append(required(f"{here}.exitCodes", "must be specified"))
-            continue
-        checks.listed(rule.exitCodes.operator, f"{here}.exitCodes.operator", _RULE_OPERATORS, found)
-        if len(rule.exitCodes.values) > _MOST_EXIT_CODES:
-            values = f"{here}.exitCodes.values"
-            found.append(too_many(values, len(rule.exitCodes.values), _MOST_EXIT_CODES))
-
-
-def _check_ports(ports: Iterable[core_v1_pb2.ContainerPort], path: str, found: list[Cause]) -> None:
-    seen: dict[str, None] = {}
-    for index, port in enumerate(ports):
-        here = f"{path}[{index}]"
-        if port.name:
-            problems = names.port_name(port.name)
-            found.extend(invalid(f"{here}.name", port.name, problem) for problem in problems)
-            if not problems and port.name in seen:
-                found.append(duplicate(f"{here}.name", port.name))
-            seen[port.name] = None
-        if port.containerPort == 0:
-            found.append(required(f"{here}.containerPort"))
-        else:
-            checks.port(port.containerPort, f"{here}.containerPort", found)
-        if port.hostPort:
-            checks.port(port.hostPort, f"{here}.hostPort", found)
-        checks.choice(port.protocol, f"{here}.protocol", _PROTOCOLS, found)
-
-
-def _check_host_ports(
-    ports: Iterable[core_v1_pb2.ContainerPort],
-    path: str,
-    taken: dict[str, None],
-    host_network: bool,
-    found: list[Cause],
-) -> None:
-    for index, port in enumerate(ports):
-        here = f"{path}.ports[{index}].hostPort"
-        if host_network and port.hostPort != port.containerPort:
-            detail = "must match `containerPort` when `hostNetwork` is true"
-            found.append(invalid(here, port.hostPort, detail))
-        if port.hostPort:
-            this = f"{port.protocol}/{port.hostIP}/{port.hostPort}"
-            checks.unique(this, taken, here, this, found)
-
-
-def _check_mounts(
-    mounts: Iterable[core_v1_pb2.VolumeMount], path: str, volumes: Sequence[str], found: list[Cause]
-) -> None:
-    seen: dict[str, None] = {}
-    for index, mount in enumerate(mounts):
-        here = f"{path}[{index}]"
-        if not mount.name:
-            found.append(required(f"{here}.name"))
-        if mount.name not in volumes:
-            found.append(not_found(f"{here}.name", mount.name))
-        if not mount.mountPath:
-            found.append(required(f"{here}.mountPath"))
-        if mount.mountPath in seen:
-            found.append(invalid(f"{here}.mountPath", mount.mountPath, "must be unique"))
-        seen[mount.mountPath] = None
-
-
-def _check_volumes(volumes: Iterable[core_v1_pb2.Volume], path: str, found: list[Cause]) -> tuple[str, ...]:
-    """Returns the names."""
-    seen: dict[str, None] = {}
-    for index, volume in enumerate(volumes):
-        here = f"{path}[{index}]"
-        if not volume.name:
-            found.append(required(f"{here}.name"))
-        else:
-            found.extend(invalid(f"{here}.name", volume.name, problem) for problem in names.dns_label(volume.name))
-            if volume.name in seen:
-                found.append(duplicate(f"{here}.name", volume.name))
-            seen[volume.name] = None
-        sources = volume.volumeSource.ListFields()
-        if not sources:
-            found.append(required(here, "must specify a volume type"))
-        found.extend(
-            forbidden(f"{here}.{field.name}", "may not specify more than 1 volume type") for field, _ in sources[1:]
-        )
-        _check_claim_of(volume.volumeSource, here, found)
-        if volume.volumeSource.HasField("image"):
-            policy = volume.volumeSource.image.pullPolicy
-            if policy not in _PULL_POLICIES:
-                checks.choice(policy, f"{here}.image.pullPolicy", _PULL_POLICIES, found)
-    return tuple(seen)
-
-
-def _check_claim_of(source: core_v1_pb2.VolumeSource, path: str, found: list[Cause]) -> None:
-    """The claim behind a volume: a name, or the template of an ephemeral one."""
-    if source.HasField("persistentVolumeClaim") and not source.persistentVolumeClaim.claimName:
-        found.append(required(f"{path}.persistentVolumeClaim.claimName"))
-    if source.HasField("ephemeral"):
-        if source.ephemeral.HasField("volumeClaimTemplate"):
-            storage.check_claim_spec(
-                source.ephemeral.volumeClaimTemplate.spec, f"{path}.ephemeral.volumeClaimTemplate.spec", found
-            )
-        else:
-            found.append(required(f"{path}.ephemeral.volumeClaimTemplate"))
+            checks.needed_name(name, f"{here}.name", names.dns_label, found)
+        if name:
+            seen[name] = None
+        stated = [field for field in fields if claim.HasField(field)]
+        if len(stated) == 2:
+            detail = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            found.append(invalid(here, claim, detail))
+        if not stated:
+            detail = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+            found.append(invalid(here, claim, detail))
+        for field in stated:
+            text = getattr(claim, field)
+            found.extend(invalid(f"{here}.{field}", text, problem) for problem in names.dns_subdomain(text))
 
 
 def _check_pod_resources(spec: core_v1_pb2.PodSpec, path: str, readable: bool, found: list[Cause]) -> None:
+    """``validatePodResources``"""
+    if spec.os.name == "windows":
+        found.append(forbidden(path, "may not be set for a windows pod"))
+        return
     resources = spec.resources
     if resources.claims:
-        found.append(forbidden(f"{path}.claims", "claims cannot be set for Resources at pod-level"))
-    check_pod_level_names(resources.limits, f"{path}.limits", found)
-    check_pod_level_names(resources.requests, f"{path}.requests", found)
-    if not check_requirements(resources, path, lambda _: (), found) or not readable:
+        found.append(forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level"))
+    readable &= check_requirements(resources, path, found, of_pod=True)
+    if resources.claims:
+        containers.check_claims(resources.claims, spec, f"{path}.claims", found)
+    if not readable:
         return
-    together = requests.container_requests(spec)
-    for name, amount in together.items():
-        if name in resources.requests:
-            at_pod = quantities.parse(resources.requests[name].string)
-            if amount > at_pod:
-                detail = f"must be greater than or equal to aggregate container requests of {amount}"
-                found.append(invalid(f"{path}.requests[{name}]", str(at_pod), detail))
+    pod = core_v1_pb2.Pod(spec=spec)
+    for which in (pod_totals.REQUESTS, pod_totals.LIMITS):
+        at_pod = getattr(resources, which)
+        together = pod_totals.of_containers(pod, which, use_status=False) if at_pod else {}
+        for name in sorted(together):
+            if name not in at_pod or (which == pod_totals.LIMITS and not name.startswith(requests.HUGE_PAGES_PREFIX)):
+                continue
+            stated = quantities.parse(at_pod[name].string)
+            if together[name] > stated:
+                detail = f"must be greater than or equal to aggregate container {which} of {together[name]}"
+                found.append(invalid(f"{path}.{which}[{name}]", str(stated), detail))
     for index, container in enumerate(spec.containers):
         for name in sorted(container.resources.limits):
             if name in resources.limits:
                 limit = quantities.parse(container.resources.limits[name].string)
-                at_pod = quantities.parse(resources.limits[name].string)
-                if limit > at_pod:
+                most = quantities.parse(resources.limits[name].string)
+                if limit > most:
                     here = f"{path}.containers[{index}][{name}].limits"
-                    found.append(invalid(here, str(limit), f"must be less than or equal to pod limits of {at_pod}"))
+                    found.append(invalid(here, str(limit), f"must be less than or equal to pod limits of {most}"))
 
 
-def _check_images_of_pod(spec: core_v1_pb2.PodSpec, found: list[Cause]) -> None:
-    for field in ("containers", "initContainers"):
-        for index, container in enumerate(getattr(spec, field)):
-            _check_image_trimmed(container.image, f"spec.{field}[{index}]", found)
-    for index, volume in enumerate(spec.volumes):
-        if volume.volumeSource.HasField("image") and not volume.volumeSource.image.reference:
-            found.append(required(f"spec.volumes[{index}].image.reference"))
-
-
-def _check_image_trimmed(image: str, path: str, found: list[Cause]) -> None:
-    if image != image.strip():
-        found.append(invalid(f"{path}.image", image, "must not have leading or trailing whitespace"))
+def _check_dns(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause]) -> None:
+    """``validatePodDNSConfig``"""
+    config = spec.dnsConfig
+    if spec.dnsPolicy == "None":
+        if not spec.HasField("dnsConfig"):
+            found.append(required(path, "must provide `dnsConfig` when `dnsPolicy` is None"))
+            return
+        if not config.nameservers:
+            detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            found.append(required(f"{path}.nameservers", detail))
+            return
+    servers, searches = list(config.nameservers), list(config.searches)
+    if len(servers) > _MOST_SERVERS:
+        found.append(invalid(f"{path}.nameservers", servers, f"must not have more than {_MOST_SERVERS} nameservers"))
+    for index, server in enumerate(servers):
+        found.extend(invalid(f"{path}.nameservers[{index}]", server, problem) for problem in names.old_address(server))
+    if len(searches) > _MOST_SEARCHES:
+        found.append(invalid(f"{path}.searches", searches, f"must not have more than {_MOST_SEARCHES} search paths"))
+    if len(" ".join(searches).encode()) > _LONGEST_SEARCHES:
+        detail = f"must not have more than {_LONGEST_SEARCHES} characters (including spaces) in the search list"
+        found.append(invalid(f"{path}.searches", searches, detail))
+    for index, search in enumerate(searches):
+        if search != ".":
+            domain = search.removesuffix(".")
+            problems = names.search_domain(domain)
+            found.extend(invalid(f"{path}.searches[{index}]", domain, problem) for problem in problems)
+    for index, option in enumerate(config.options):
+        if not option.name:
+            found.append(required(f"{path}.options[{index}]", "must not be empty"))
 
 
 def _check_hostname_override(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause]) -> None:
-    """``validateHostnameOverride``."""
+    """``validatePodHostName``"""
     others = [field for field in ("setHostnameAsFQDN", "hostNetwork") if getattr(spec, field)]
     found.extend(forbidden(path, f"may not be specified when {field} is true") for field in others)
     name = spec.hostnameOverride
@@ -394,22 +272,26 @@ def _check_hostname_override(spec: core_v1_pb2.PodSpec, path: str, found: list[C
 # Updates ------------------------------------------------------------------------------------------------------------
 
 
-def _check_images(containers: Sequence[core_v1_pb2.Container], path: str, found: list[Cause]) -> None:
+def _check_images(new: Sequence[core_v1_pb2.Container], path: str, found: list[Cause]) -> None:
     """``ValidateContainerUpdates``, which asks for the image again."""
-    for index, container in enumerate(containers):
+    for index, container in enumerate(new):
         if not container.image:
             found.append(required(f"{path}[{index}].image"))
-        if container.image != container.image.strip():
-            detail = "must not have leading or trailing whitespace"
-            found.append(invalid(f"{path}[{index}].image", container.image, detail))
+        check_image_trimmed(container.image, f"{path}[{index}]", found)
 
 
 def check_pod_update(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod, found: list[Cause]) -> None:
     """An update of the spec by a user, who may change very little. Binding does not call this."""
     after, before = new.spec, old.spec
-    if after == before:
+    ours, theirs = new.metadata.annotations, old.metadata.annotations
+    if after == before and (not (ours or theirs) or ours == theirs):
         return
-    check_pod_spec(after, "spec", found)
+    if ours:
+        pod_annotations.check_annotations(ours, after, "metadata.annotations", found)
+    _check_spec_of_pod(after, new.metadata.name, found)
+    if ours or theirs:
+        pod_annotations.check_update(ours, theirs, "metadata.annotations", found)
+        pod_annotations.check_annotations(ours, after, "metadata.annotations", found)
     for field in ("containers", "initContainers"):
         if len(getattr(after, field)) != len(getattr(before, field)):
             found.append(forbidden(f"spec.{field}", "pod updates may not add or remove containers"))
@@ -464,6 +346,8 @@ def _check_tolerations_update(after: core_v1_pb2.PodSpec, before: core_v1_pb2.Po
     if not all(_without_seconds(toleration) in there for toleration in before.tolerations):
         detail = "existing toleration can not be modified except its tolerationSeconds"
         found.append(forbidden("spec.tolerations", detail))
+    elif after.tolerations:
+        check_tolerations(after.tolerations, "spec.tolerations", found)
 
 
 def _without_seconds(toleration: core_v1_pb2.Toleration) -> tuple[str, str, str, str]:

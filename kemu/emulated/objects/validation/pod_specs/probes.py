@@ -23,13 +23,13 @@ _NOT_NEGATIVE = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "succ
 
 def check_probes(container: core_v1_pb2.Container, grace_s: int, path: str, found: list[Cause]) -> None:
     """The probes and hooks of a container. ``grace_s``: of the pod."""
-    for kind in _KINDS:
-        if container.HasField(kind):
-            _check_probe(getattr(container, kind), kind, grace_s, f"{path}.{kind}", found)
     if container.HasField("lifecycle"):
         for hook in ("postStart", "preStop"):
             if container.lifecycle.HasField(hook):
                 _check_handler(getattr(container.lifecycle, hook), grace_s, f"{path}.lifecycle.{hook}", found)
+    for kind in _KINDS:
+        if container.HasField(kind):
+            _check_probe(getattr(container, kind), kind, grace_s, f"{path}.{kind}", found)
 
 
 def _check_probe(probe: core_v1_pb2.Probe, kind: str, grace_s: int, path: str, found: list[Cause]) -> None:
@@ -53,8 +53,6 @@ def _check_handler(
     kinds = [one for one in _HANDLERS if one in handler.DESCRIPTOR.fields_by_name and handler.HasField(one)]
     if not kinds:
         found.append(required(path, "must specify a handler type"))
-    found.extend(forbidden(f"{path}.{one}", "may not specify more than 1 handler type") for one in kinds[1:])
-    if not kinds:
         return
     first = kinds[0]
     if first == "exec" and not handler.exec.command:
@@ -72,6 +70,7 @@ def _check_handler(
     ):
         detail = f"must be non-negative and less than terminationGracePeriodSeconds ({grace_s})"
         found.append(invalid(f"{path}.sleep", handler.sleep.seconds, detail))
+    found.extend(forbidden(f"{path}.{one}", "may not specify more than 1 handler type") for one in kinds[1:])
 
 
 def _check_http(action: core_v1_pb2.HTTPGetAction, path: str, found: list[Cause]) -> None:
