@@ -64,6 +64,9 @@ def default_pod_spec(spec: core_v1_pb2.PodSpec) -> None:
         _default_volume(volume)
     if spec.overhead:
         round_up(spec.overhead)
+    if spec.HasField("resources"):
+        round_up(spec.resources.requests)
+        round_up(spec.resources.limits)
     if not spec.dnsPolicy:
         spec.dnsPolicy = "ClusterFirst"
     if not spec.restartPolicy:
@@ -223,8 +226,6 @@ def _default_pod_resources(pod: core_v1_pb2.Pod) -> None:
     """Pod-level limits without requests: the sum of the containers' requests becomes the request, else the limit. Of
     huge pages, the sum of the containers' limits becomes the limit."""
     resources = pod.spec.resources
-    round_up(resources.requests)
-    round_up(resources.limits)
     if not resources.limits and not resources.requests:
         return
     wanted = resources.requests

@@ -36,7 +36,8 @@ _RULE_ACTIONS = ("Restart", "RestartAllContainers")
 _RULE_OPERATORS = ("In", "NotIn")
 _MOST_RULES, _MOST_EXIT_CODES = 20, 255
 _RESIZABLE = ("cpu", "memory")
-_RESIZE_POLICIES = ("NotRequired", "RestartContainer")
+_RESTARTS = "RestartContainer"
+_RESIZE_POLICIES = ("NotRequired", _RESTARTS)
 _RUN_FOREVER = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 _NOT_EPHEMERAL = (
     "ports", "resources", "resizePolicy", "restartPolicy", "restartPolicyRules", "livenessProbe", "readinessProbe",
@@ -52,6 +53,8 @@ class Pod:
     spec: core_v1_pb2.PodSpec
     volumes: volumes.Sources
     has_host_users: bool
+    old: core_v1_pb2.PodSpec | None = None
+    """Of an update. What earlier versions let pass may stay."""
     is_readable: bool = True
     """Whether all quantities can be parsed."""
     has_windows_options: bool = False
@@ -110,9 +113,15 @@ def _check_init(
             detail = "may not be set for init containers without restartPolicy=Always"
             found.append(forbidden(f"{here}.{field}", detail))
     for number, policy in enumerate(container.resizePolicy):
-        if policy.restartPolicy == "RestartContainer":
+        if policy.restartPolicy == _RESTARTS and not (pod.old is not None and _restarts_init(pod.old)):
             detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
             found.append(invalid(f"{here}.resizePolicy[{number}].restartPolicy", policy.restartPolicy, detail))
+
+
+def _restarts_init(spec: core_v1_pb2.PodSpec) -> bool:
+    """``hasRestartContainerForNonSidecarInitContainer``"""
+    others = [one for one in spec.initContainers if one.restartPolicy != "Always"]
+    return any(policy.restartPolicy == _RESTARTS for one in others for policy in one.resizePolicy)
 
 
 def _check_ephemeral(

@@ -70,10 +70,12 @@ def _check_new(spec: core_v1_pb2.PodSpec, name: str, found: list[Cause]) -> None
         found.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
 
 
-def _check_spec_of_pod(spec: core_v1_pb2.PodSpec, name: str, found: list[Cause]) -> None:
+def _check_spec_of_pod(
+    spec: core_v1_pb2.PodSpec, name: str, found: list[Cause], old: core_v1_pb2.PodSpec | None = None
+) -> None:
     """``validatePodMetadataAndSpec``. A token may be projected for no service account: where the plugin that would name
     one is off, nobody asks whose it is."""
-    check_pod_spec(spec, "spec", found, pod_name=name)
+    check_pod_spec(spec, "spec", found, pod_name=name, old=old)
     for field in ("containers", "initContainers"):
         for index, container in enumerate(getattr(spec, field)):
             check_image_trimmed(container.image, f"spec.{field}[{index}]", found)
@@ -86,10 +88,12 @@ def check_pod_spec(
     claims: Iterable[str] = (),
     *,
     pod_name: str | None = None,
+    old: core_v1_pb2.PodSpec | None = None,
 ) -> None:
     """The spec of a pod or of a template (``ValidatePodSpec``; ``path`` then is ``spec.template.spec``).
 
     ``claims``: volumes that it gets besides its own, from the claim templates of a StatefulSet. ``pod_name``: of a pod.
+    ``old``: what it was before.
     """
     if not spec.HasField("terminationGracePeriodSeconds"):
         found.append(required(f"{path}.terminationGracePeriodSeconds"))
@@ -99,7 +103,7 @@ def check_pod_spec(
     if spec.resourceClaims:
         _check_resource_claims(spec.resourceClaims, f"{path}.resourceClaims", found)
     has_host_users = spec.hostUsers or not spec.HasField("hostUsers")
-    pod = containers.Pod(spec, there, has_host_users)
+    pod = containers.Pod(spec, there, has_host_users, old)
     containers.check_containers(pod, path, found)
     if spec.HasField("resources"):
         _check_pod_resources(spec, f"{path}.resources", pod.is_readable, found)
@@ -288,7 +292,7 @@ def check_pod_update(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod, found: list[Cau
         return
     if ours:
         pod_annotations.check_annotations(ours, after, "metadata.annotations", found)
-    _check_spec_of_pod(after, new.metadata.name, found)
+    _check_spec_of_pod(after, new.metadata.name, found, before)
     if ours or theirs:
         pod_annotations.check_update(ours, theirs, "metadata.annotations", found)
         pod_annotations.check_annotations(ours, after, "metadata.annotations", found)

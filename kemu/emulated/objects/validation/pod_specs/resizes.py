@@ -82,7 +82,7 @@ def validate(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> list[Cause]:
     """Whether the pod may be resized so."""
     found: list[Cause] = []
     metadata.check_update(new.metadata, old.metadata, metadata.AS_MOST, names.dns_subdomain, found)
-    pods.check_pod_spec(new.spec, "spec", found)
+    pods.check_pod_spec(new.spec, "spec", found, pod_name=new.metadata.name, old=old.spec)
     if _MIRROR in old.metadata.annotations:
         return [forbidden(_NOWHERE, "static pods cannot be resized")]
     if old.spec.HasField("os") and old.spec.os.name == "windows":
