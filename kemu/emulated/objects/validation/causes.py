@@ -9,7 +9,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.conversion import go_structs
 from kemu.emulated.objects.plain import Json
 from kemu.errors import Cause, Invalid
 from kemu.messages.k8s.objects import KubernetesObject
@@ -60,19 +60,22 @@ def too_many(field: str, actual: int, limit: int) -> Cause:
 
 
 def shown(value: Json | Message) -> str:
-    """A refused value as Kubernetes prints it: strings quoted, messages (also in lists) as JSON."""
+    """A refused value as Kubernetes prints it: strings quoted, messages (also in lists) as JSON of Go's structs."""
     if isinstance(value, Message):
-        value = convert.to_value(value)
+        value = go_structs.to_value(value)
     elif isinstance(value, list):
-        value = [convert.to_value(one) if isinstance(one, Message) else one for one in value]
+        value = [go_structs.to_value(one) if isinstance(one, Message) else one for one in value]
+    elif isinstance(value, dict):
+        value = {key: value[key] for key in sorted(value)}
     # Text that is no UTF-8 comes as bytes.
-    return json.dumps(
-        value,
-        ensure_ascii=False,
-        separators=(",", ":"),
-        sort_keys=isinstance(value, dict),
-        default=lambda raw: raw.decode(errors="replace"),
+    text = json.dumps(
+        value, ensure_ascii=False, separators=(",", ":"), default=lambda raw: raw.decode(errors="replace")
     )
+    return text.translate(_ESCAPED) if isinstance(value, list | dict) else text
+
+
+_ESCAPED = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
+"""What Go escapes in JSON, and not in the text of a string."""
 
 
 def error(obj: KubernetesObject, causes: Sequence[Cause]) -> Invalid:

@@ -13,7 +13,18 @@ from dataclasses import replace
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.validation import core, devices, groups, metadata, quotas, small_groups, storage
+from kemu.emulated.objects.validation import (
+    core,
+    device_slices,
+    devices,
+    groups,
+    ingresses,
+    metadata,
+    quotas,
+    rbac,
+    small_groups,
+    storage,
+)
 from kemu.emulated.objects.validation.control_plane import flowcontrol, registrations
 from kemu.emulated.objects.validation.extensions import admission_registration, definitions
 from kemu.emulated.objects.validation.metadata import AS_UPDATE, NOT, PLAIN, WITH_DOMAINS, MetadataChecks
@@ -49,7 +60,10 @@ _RULES: dict[type[Message], Rules] = {
         apps,
         batch,
         devices,
+        device_slices,
         groups,
+        ingresses,
+        rbac,
         flowcontrol,
         registrations,
         admission_registration,

@@ -200,6 +200,21 @@ def _check_common(metadata: meta_v1_pb2.ObjectMeta, found: list[Cause]) -> None:
         _check_owners(metadata.ownerReferences, found)
 
 
+_ONLY_OF_OBJECTS = (
+    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields",
+)  # fmt: skip
+
+
+def check_template(metadata: meta_v1_pb2.ObjectMeta, path: str, found: list[Cause]) -> None:
+    """Those of objects that are made from a template (``ValidateTemplateObjectMeta``)."""
+    check_annotations(metadata.annotations, f"{path}.annotations", found)
+    check_labels(metadata.labels, f"{path}.labels", found)
+    stated = {field.name for field, value in metadata.ListFields() if value or field.message_type is not None}
+    wrong = ("uID" if field == "uid" else field for field in _ONLY_OF_OBJECTS if field in stated)
+    found.extend(forbidden(f"{path}.{field}", "cannot be set") for field in wrong)
+
+
 def check_labels(labels: Mapping[str, str], path: str, found: list[Cause]) -> None:
     for key in sorted(labels):
         value = labels[key]
@@ -245,16 +260,9 @@ def _check_owners(references: Sequence[meta_v1_pb2.OwnerReference], found: list[
                     "Only one reference can have Controller set to true. "
                     f'Found "true" in references for {controller} and {this}'
                 )
-                found.append(invalid(path, [_in_order(one) for one in references], detail))
+                found.append(invalid(path, list(references), detail))
             else:
                 controller = this
-
-
-def _in_order(reference: meta_v1_pb2.OwnerReference) -> dict[str, str | bool]:
-    """As Go prints it."""
-    fields = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
-    required = fields[:4]
-    return {field: getattr(reference, field) for field in fields if field in required or reference.HasField(field)}  # type: ignore[arg-type]
 
 
 def check_label_selector(selector: meta_v1_pb2.LabelSelector, path: str, found: list[Cause]) -> None:
