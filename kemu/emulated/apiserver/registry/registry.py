@@ -173,7 +173,7 @@ class Registry:
                 metadata.ClearField(field)
             problems = strategy.validate_create(obj) + unbuilt
             if problems:
-                raise causes.error(obj, problems)
+                raise causes.error(obj, [*await self._admission.objections(resource, obj), *problems])
             if asked is not None:
                 await self._admission.validate_asking(asked)
             await self._admission.validate(resource, obj)

@@ -255,6 +255,13 @@ def _has_new_spec(new: apps_v1_pb2.ReplicaSet | core_v1_pb2.Pod, old: apps_v1_pb
     return bool(new.spec != old.spec)
 
 
+def _prepare_slice(new: resource_v1_pb2.ResourceSlice, old: resource_v1_pb2.ResourceSlice) -> None:
+    """``resourceSliceStrategy.PrepareForUpdate``: what is dropped counts, too."""
+    if new.spec != old.spec:
+        new.metadata.generation = old.metadata.generation + 1
+    devices.drop_disabled(new, old)
+
+
 def _has_new_webhooks(
     new: admissionregistration_v1_pb2.MutatingWebhookConfiguration,
     old: admissionregistration_v1_pb2.MutatingWebhookConfiguration,
@@ -443,8 +450,7 @@ _RULES: dict[str, dict[str, Any]] = {
     },
     "deviceclasses": {"counts": _has_new_spec},
     "resourceslices": {
-        "counts": _has_new_spec,
-        "prepare_update": devices.drop_disabled,
+        "prepare_update": _prepare_slice,
         "stamp": devices.stamp_taints,
     },
     "resourceclaims": {

@@ -99,7 +99,7 @@ def _check_places(spec: Spec, found: list[Cause]) -> None:
         placement.check_node_selector(spec.nodeSelector, "spec.nodeSelector", found)
         if len(terms) != 1:
             text = "must have exactly one node selector term"
-            found.append(invalid("spec.nodeSelector.nodeSelectorTerms", list(terms), text))
+            found.append(invalid("spec.nodeSelector.nodeSelectorTerms", list(terms) or None, text))
     found += [
         invalid(f"spec.{field}", False, _SET_OR_TRUE)
         for field in _PLACES[2:]

@@ -30,7 +30,10 @@ def _check_cluster_role(role: rbac_v1_pb2.ClusterRole, found: list[Cause]) -> No
     if not role.aggregationRule.clusterRoleSelectors:
         found.append(required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
     for index, selector in enumerate(role.aggregationRule.clusterRoleSelectors):
+        before = len(found)
         check_label_selector(selector, f"{path}[{index}]", found)
+        if len(found) > before:
+            found.append(invalid(f"{path}[{index}]", None, "invalid label selector."))
 
 
 def _check_rules(rules: Iterable[rbac_v1_pb2.PolicyRule], is_namespaced: bool, found: list[Cause]) -> None:
