@@ -51,7 +51,7 @@ def test_a_request_gets_one_device_unless_it_says_otherwise() -> None:
     ("request_", "field", "message"),
     [
         ({"name": "gpu"}, "spec.devices.requests[0]", "exactly one of `exactly` or `firstAvailable` is required"),
-        ({"name": "", "exactly": {"deviceClassName": "gpu"}}, "spec.devices.requests[0].name", "Required value"),
+        ({"name": "", "exactly": {"deviceClassName": "gpu"}}, "spec.devices.requests[0].name", "RFC 1123 label"),
         ({"name": "gpu", "exactly": {}}, "spec.devices.requests[0].exactly.deviceClassName", "Required value"),
         (
             {"name": "gpu", "exactly": {"deviceClassName": "gpu", "allocationMode": "All", "count": 2}},

@@ -7,18 +7,27 @@ under its Go name, set or not. Of types that both share (``meta.v1``) JSON is as
 from __future__ import annotations
 
 import base64
+from functools import lru_cache
 from typing import Any
 
-from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
-from kemu.emulated.objects.conversion import convert, descriptors
+from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.plain import Json
 
 _SHARED = "meta.v1."
 _EMBEDDED = ("meta.v1.TypeMeta", "meta.v1.ObjectMeta")
 """Without a name for JSON they are part of the struct that embeds them."""
+_POD_SPEC, _CONTEXT = "core.v1.PodSpec", "core.v1.PodSecurityContext"
+_NOT_IN_POD_SPEC = ("serviceAccount", "hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers")
+"""All but the first, which is gone, are in its security context there."""
+_AFTER: dict[str, dict[str, str]] = {
+    _POD_SPEC: {"setHostnameAsFQDN": "subdomain", "preemptionPolicy": "priority", "overhead": "runtimeClassName"},
+    _CONTEXT: {"fsGroupChangePolicy": "fsGroup"},
+    "core.v1.VolumeSource": {"quobyte": "rbd"},
+}
+"""Fields that stand elsewhere than in the types of the API: each, and the one before it."""
 _ZEROS: dict[str, Json] = {"string": "", "bool": False, "int32": 0, "int64": 0, "float64": 0}
 
 
@@ -27,9 +36,19 @@ def to_value(message: Message) -> Json:
     return _value(message.DESCRIPTOR.full_name.removeprefix("kemu.k8s."), message)
 
 
+@lru_cache(None)
+def _fields(name: str) -> tuple[go_types.Field, ...]:
+    fields = {field.json or field.type: field for field in go_types.fields_of(name) or ()}
+    order = [one for one in fields if not (name == _POD_SPEC and one in _NOT_IN_POD_SPEC)]
+    for moved, before in _AFTER.get(name, {}).items():
+        order.remove(moved)
+        order.insert(order.index(before) + 1, moved)
+    return tuple(fields[one] for one in order)
+
+
 def _write_struct(name: str, message: Message | None, found: dict[str, Any]) -> None:
     is_shared = name.startswith(_SHARED)
-    for field in go_types.fields_of(name) or ():
+    for field in _fields(name):
         if not field.json or (field.type in _EMBEDDED and not is_shared):
             _write_struct(field.type, _member(message, field), found)
             continue
@@ -38,14 +57,18 @@ def _write_struct(name: str, message: Message | None, found: dict[str, Any]) -> 
         if is_shared and is_empty and not field.is_always_there:
             continue
         found[field.json if is_shared else field.name] = _value(field.type, value)
+    if name == _POD_SPEC:
+        fields = {field.json: field for field in go_types.fields_of(name) or ()}
+        moved = [fields[one] for one in _NOT_IN_POD_SPEC[1:]]
+        context = found["SecurityContext"] = {one.name: _value(one.type, _member(message, one)) for one in moved}
+        _write_struct(_CONTEXT, _member(message, fields["securityContext"]), context)
 
 
 def _member(message: Message | None, field: go_types.Field) -> Any:
     """None: it is not set, or empty."""
     if message is None:
         return None
-    fields = message.DESCRIPTOR.fields_by_name
-    described = fields.get(field.json) if field.json else _embedded(message, field.type.rpartition(".")[2])
+    described = message.DESCRIPTOR.fields_by_name.get(field.json or _embedded(message, field.type.rpartition(".")[2]))
     if described is None:
         return None
     if described.is_repeated:
@@ -53,9 +76,9 @@ def _member(message: Message | None, field: go_types.Field) -> Any:
     return getattr(message, described.name) if message.HasField(described.name) else None
 
 
-def _embedded(message: Message, struct: str) -> FieldDescriptor | None:
-    inline = (one for one in message.DESCRIPTOR.fields if descriptors.is_inline(one))
-    return next((one for one in inline if one.message_type is not None and one.message_type.name == struct), None)
+def _embedded(message: Message, struct: str) -> str:
+    messages = ((one.name, one.message_type) for one in message.DESCRIPTOR.fields)
+    return next((name for name, of in messages if of is not None and of.name == struct), "")
 
 
 def _value(name: str, value: Any) -> Json:
@@ -78,4 +101,5 @@ def _value(name: str, value: Any) -> Json:
     if value is None:
         leaf = go_types.leaf(name)
         return leaf[1] if leaf is not None else _ZEROS.get(go_types.plain(name))
-    return value
+    found_value: Json = value
+    return found_value
