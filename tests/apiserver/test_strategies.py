@@ -28,8 +28,6 @@ OBJECTS: dict[str, dict[str, Any]] = {
     "clusterrolebindings": {"roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "a"}},
     "controllerrevisions": {"revision": 1},
     "priorityclasses": {"value": 5},
-    "deviceclasses": {},
-    "ingresses": {},
     "services": {"spec": {"ports": [{"port": 80}]}},
     "persistentvolumes": {
         "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/a"}}
@@ -41,7 +39,7 @@ OBJECTS: dict[str, dict[str, Any]] = {
 def new(plural: str, name: str = "a", **more: Any) -> Any:
     resource = resources.BY_PLURAL[plural]
     metadata = {"name": name, "namespace": "default"} if resource.namespaced else {"name": name}
-    return convert.from_json(resource.message, {"metadata": metadata, **OBJECTS[plural], **more})
+    return convert.from_json(resource.message, {"metadata": metadata, **OBJECTS.get(plural, {}), **more})
 
 
 async def create(cluster: Cluster, plural: str, **more: Any) -> Any:
