@@ -51,7 +51,7 @@ from kemu.emulated.apiserver.admission.node_features import NodeDeclaredFeatureV
 from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
 from kemu.emulated.apiserver.admission.node_taints import TaintNodesByCondition
 from kemu.emulated.apiserver.admission.pod_topologies import PodTopologyLabels
-from kemu.emulated.apiserver.admission.priority import Priority
+from kemu.emulated.apiserver.admission.priority import Priority, PriorityClasses
 from kemu.emulated.apiserver.admission.quotas.plugin import ResourceQuota
 from kemu.emulated.apiserver.admission.runtime_classes import RuntimeClass
 from kemu.emulated.apiserver.admission.storage import (
@@ -114,6 +114,8 @@ class Chain:
             raise ValueError(f"unknown admission plugin {unknown[0]!r}; there are {', '.join(PLUGINS)}")
         plugins = [plugin(storage, cache) for name, plugin in PLUGINS.items() if name in names]
         plugins += [RoleEscalations(storage, cache), Certificates(storage, cache), DeviceClaims(storage, cache)]
+        if "Priority" in names:
+            plugins.append(PriorityClasses(storage, cache))
         self._plugins = plugins
         self._creates = _by_plural(plugins, "create")
         self._objections = _by_plural(plugins, "objections")

@@ -27,6 +27,7 @@ _LONGEST_DRIVER, _LONGEST_IDENTIFIER = 63, 32
 _OPERATORS = ("Equal", "Exists")
 EFFECTS = ("NoExecute", "NoSchedule", "None")
 TOO_COMPLEX = "too complex, exceeds cost limit"
+_FIXED_SPEC, _FIXED_ALLOCATION = checks.fixed("spec"), checks.fixed("status.allocation")
 
 Request = resource_v1_pb2.ExactDeviceRequest | resource_v1_pb2.DeviceSubRequest
 Configuration = (
@@ -260,7 +261,7 @@ def _check_template_update(
     new: resource_v1_pb2.ResourceClaimTemplate, old: resource_v1_pb2.ResourceClaimTemplate, found: list[Cause]
 ) -> None:
     _check_template(new, found)
-    checks.fixed("spec")(new, old, found)
+    _FIXED_SPEC(new, old, found)
 
 
 # Classes --------------------------------------------------------------------------------------------------------------
@@ -326,7 +327,7 @@ def _check_claim_status(
             found.append(forbidden("status.reservedFor", detail))
     if status.HasField("allocation"):
         if before.HasField("allocation"):
-            checks.fixed("status.allocation")(new, old, found)
+            _FIXED_ALLOCATION(new, old, found)
         else:
             _check_allocation(status.allocation, _request_names(new.spec.devices), found)
 
@@ -384,6 +385,6 @@ def _check_request_name(name: str, path: str, known: frozenset[str], found: list
 
 RULES = {
     resource_v1_pb2.DeviceClass: Rules(_check_class, _check_class_update),
-    resource_v1_pb2.ResourceClaim: Rules(_check_claim, checks.fixed("spec"), _check_claim_status),
+    resource_v1_pb2.ResourceClaim: Rules(_check_claim, _FIXED_SPEC, _check_claim_status),
     resource_v1_pb2.ResourceClaimTemplate: Rules(_check_template, _check_template_update),
 }

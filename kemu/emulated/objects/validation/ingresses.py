@@ -13,6 +13,7 @@ _CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 _LONGEST_CONTROLLER = 250
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 _NOT_IN_PATHS, _NOT_AT_THE_END = ("//", "/./", "/../", "%2f", "%2F"), ("/..", "/.")
+_FIXED_CONTROLLER = checks.fixed("spec.controller")
 _SCOPES = ("Cluster", "Namespace")
 
 Reference = core_v1_pb2.TypedLocalObjectReference | networking_v1_pb2.IngressClassParametersReference
@@ -168,7 +169,7 @@ def _check_parameters(
 def _check_class_update(
     new: networking_v1_pb2.IngressClass, old: networking_v1_pb2.IngressClass, found: list[Cause]
 ) -> None:
-    checks.fixed("spec.controller")(new, old, found)
+    _FIXED_CONTROLLER(new, old, found)
     _check_class(new, found)
 
 

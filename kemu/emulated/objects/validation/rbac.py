@@ -13,6 +13,7 @@ from kemu.errors import Cause
 from kemu.messages.k8s import rbac_v1_pb2
 
 GROUP = "rbac.authorization.k8s.io"
+_FIXED_ROLE = checks.fixed("roleRef", detail="cannot change roleRef")
 _SUBJECTS = ("ServiceAccount", "User", "Group")
 
 Binding = rbac_v1_pb2.RoleBinding | rbac_v1_pb2.ClusterRoleBinding
@@ -82,7 +83,7 @@ def _check_subject(subject: rbac_v1_pb2.Subject, is_namespaced: bool, path: str,
 
 def _check_binding_update(new: Binding, old: Binding, found: list[Cause]) -> None:
     _check_binding(new, found)
-    checks.fixed("roleRef", detail="cannot change roleRef")(new, old, found)
+    _FIXED_ROLE(new, old, found)
 
 
 _BINDING = Rules(_check_binding, _check_binding_update, name_rule=names.path_segment)
