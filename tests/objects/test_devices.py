@@ -119,6 +119,13 @@ def test_how_much_of_a_shared_device_may_be_asked_for(policy: dict[str, Any], wr
     assert [f"{cause.field}: {cause.message}" for cause in causes] == wrong
 
 
+def test_a_capacity_without_a_value_is_zero() -> None:
+    capacity = {"memory": {"requestPolicy": {"default": "0", "validValues": ["0", "1"]}}}
+    device = {"name": "a", "allowMultipleAllocations": True, "capacity": capacity}
+    (cause,) = kinds.validate_create(resource_slice(nodeName="n", devices=[device]))
+    assert cause.message == 'Invalid value: "1": option is larger than capacity value: 0'
+
+
 def test_long_keys_are_cut_where_they_are_shown() -> None:
     device = {"name": "a", "attributes": {f"{'d' * 63}/{'i' * 33}": {}}}
     (too_long, lacking) = kinds.validate_create(resource_slice(nodeName="n", devices=[device]))

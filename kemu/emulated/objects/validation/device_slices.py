@@ -23,7 +23,7 @@ from kemu.emulated.objects.validation.devices import (
 )
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
-from kemu.messages.k8s import resource_v1_pb2
+from kemu.messages.k8s import meta_v1_pb2, resource_v1_pb2
 
 Spec = resource_v1_pb2.ResourceSliceSpec
 Device = resource_v1_pb2.Device
@@ -220,7 +220,7 @@ def _check_shared_capacity(capacity: resource_v1_pb2.DeviceCapacity, path: str, 
     """``validateRequestPolicy``"""
     if not capacity.HasField("requestPolicy"):
         return
-    policy, path, whole = capacity.requestPolicy, f"{path}.requestPolicy", quantities.parse(capacity.value.string)
+    policy, path, whole = capacity.requestPolicy, f"{path}.requestPolicy", _amount(capacity.value)
     field = "validValues" if policy.validValues else "validRange"
     if policy.validValues and policy.HasField("validRange"):
         text = 'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same time'
@@ -230,10 +230,15 @@ def _check_shared_capacity(capacity: resource_v1_pb2.DeviceCapacity, path: str, 
     elif not policy.HasField("default"):
         found.append(required(f"{path}.default", f"required when {field} is defined"))
     elif policy.validValues:
-        options = [quantities.parse(one.string) for one in policy.validValues]
-        _check_options(quantities.parse(policy.default.string), whole, options, f"{path}.validValues", found)
+        options = [_amount(one) for one in policy.validValues]
+        _check_options(_amount(policy.default), whole, options, f"{path}.validValues", found)
     else:
-        _check_range(quantities.parse(policy.default.string), whole, policy.validRange, f"{path}.validRange", found)
+        _check_range(_amount(policy.default), whole, policy.validRange, f"{path}.validRange", found)
+
+
+def _amount(quantity: meta_v1_pb2.Quantity) -> Quantity:
+    """One that is absent is zero."""
+    return quantities.parse(quantity.string or "0")
 
 
 def _check_options(default: Quantity, whole: Quantity, options: list[Quantity], path: str, found: list[Cause]) -> None:
@@ -262,9 +267,9 @@ def _check_range(
     if not limits.HasField("min"):
         found.append(required(f"{path}.min", "required when validRange is defined"))
         return
-    least = quantities.parse(limits.min.string)
-    most = quantities.parse(limits.max.string) if limits.HasField("max") else None
-    wrong = [
+    least = _amount(limits.min)
+    most = _amount(limits.max) if limits.HasField("max") else None
+    wrong: list[tuple[str, int, Quantity, str]] = [
         ("min", whole < least, least, f"min is larger than capacity value: {whole}"),
         ("min", default < least, default, f"default is less than min: {least}"),
     ]
@@ -275,15 +280,14 @@ def _check_range(
             ("max", most < default, default, f"default is more than max: {most}"),
         ]
     if limits.HasField("step"):
-        step = quantities.parse(limits.step.string)
+        step = _amount(limits.step)
         wrong.append(
             ("step", whole < least + step, step, f"one step {least + step} is larger than capacity value: {whole}")
         )
         text = f"value is not a multiple of a given step ({step}) from ({least})"
-        for one in (default, most):
-            # With a step of zero, Kubernetes' division fails.
-            is_off = one is not None and step.value and (one.value - least.value) % step.value
-            wrong += [("step", True, one, text)] if is_off and one is not None else []
+        reached = [default] if most is None else [default, most]
+        # With a step of zero, Kubernetes' division fails.
+        wrong += [("step", step.value and (one.value - least.value) % step.value, one, text) for one in reached]
     found += [invalid(f"{path}.{field}", str(shown), text) for field, is_wrong, shown, text in wrong if is_wrong]
 
 

@@ -158,7 +158,13 @@ def _check_raw(raw: bytes, path: str, found: list[Cause], *, is_stored: bool = F
     """``validateRawExtension``"""
     if not is_stored and len(raw) > _LONGEST_PARAMETERS:
         found.append(too_long(path, _LONGEST_PARAMETERS))
-    elif not raw or (value := json.loads(raw)) is None:
+        return
+    try:
+        value = json.loads(raw) if raw else None
+    except ValueError as error:
+        found.append(invalid(path, "<value omitted>", f"error parsing data as JSON: {error}"))
+        return
+    if value is None:
         found.append(required(path))
     elif not isinstance(value, dict):
         found.append(invalid(path, "<value omitted>", "must be a valid JSON object"))
