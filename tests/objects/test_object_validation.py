@@ -12,7 +12,8 @@ import pytest
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.facts import go_types
-from kemu.emulated.objects.validation import causes, core, devices, kinds, placement, small_groups, storage
+from kemu.emulated.objects.validation import causes, core, kinds, placement, small_groups, storage
+from kemu.emulated.objects.validation.devices import claims
 from kemu.emulated.objects.validation.pod_specs import pods
 from kemu.emulated.objects.validation.workloads import apps, batch
 from kemu.errors import Cause, Invalid
@@ -929,7 +930,7 @@ def test_values_by_hand_are_those_of_kubernetes(by_hand: tuple[str, ...], type_:
 def test_enums_that_checks_name_are_in_the_table() -> None:
     named = [
         name
-        for module in (core, storage, batch, apps, devices, placement, small_groups)
+        for module in (core, storage, batch, apps, claims, placement, small_groups)
         for name in re.findall(r'"([a-z]+\.v\d\.[A-Z]\w+)"', inspect.getsource(module))
     ]
     assert len(named) > 10

@@ -6,7 +6,6 @@ bindings           bindings: a pod gets its node, once; and, an extension, sever
 bodies             objects in the body of a request: protobuf as actors send them, JSON and YAML as people do
 custom_strategies  what is particular to a custom kind
 deletions          what a delete does to an object: grace period, finalizers, the moment in which it goes
-device_selectors   what is wrong with selectors of devices, in Kubernetes' words
 entries            objects as they come and as they are kept: bytes, names, namespaces
 evictions          the Eviction subresource: a delete that asks the pod's disruption budget first
 kinds              the custom kinds of one API server, as its watch cache has their definitions

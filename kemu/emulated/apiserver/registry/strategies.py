@@ -13,16 +13,15 @@ from typing import Any, cast
 from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import selections
 from kemu.emulated.apiserver.custom import checks
-from kemu.emulated.apiserver.registry import device_selectors
 from kemu.emulated.objects import meta, names, resources
 from kemu.emulated.objects.defaulting import data_sources, definitions, devices
 from kemu.emulated.objects.devices import claims
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.templates import generations
-from kemu.emulated.objects.validation import devices as device_checks
 from kemu.emulated.objects.validation import finalizers, kinds, metadata
 from kemu.emulated.objects.validation.control_plane import registrations
+from kemu.emulated.objects.validation.devices import claims as device_checks
 from kemu.emulated.objects.validation.pod_specs import ephemeral, resizes
 from kemu.errors import Cause
 from kemu.messages.k8s import (
@@ -35,7 +34,18 @@ from kemu.messages.k8s import (
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
 
-device_checks.use_compiler(device_selectors.problem)
+
+def _selector_problem(text: str) -> str:
+    """``validateCELSelector``. Nothing of the language is imported before the first selector of devices."""
+    from kemu.emulated.cel import devices as selectors
+
+    program = selectors.compiled(text)
+    if isinstance(program, str):
+        return program
+    return device_checks.TOO_COMPLEX if program.estimate(selectors.DEVICE).high > selectors.MAX_COST else ""
+
+
+device_checks.use_compiler(_selector_problem)
 
 
 def _pod_grace_s(pod: core_v1_pb2.Pod, wanted: int | None) -> int:

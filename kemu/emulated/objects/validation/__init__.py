@@ -5,8 +5,7 @@ causes         the causes of a refusal, one for each field
 checks         checks of single values, and rules for the fields at given paths
 control_plane  the checks of kinds about the control plane itself
 core           the checks of the core group without pods and volumes
-devices        the checks of resource.k8s.io: claims, their templates, classes
-device_slices  the checks of ResourceSlices
+devices        the checks of resource.k8s.io: claims, their templates, classes, slices
 extensions     the checks of kinds that extend the API: webhooks, policies, CustomResourceDefinitions
 finalizers     checks of the finalizers of objects and namespaces (``ValidateFinalizers``, ``validateFinalizerName``)
 ingresses      the checks of Ingresses and IngressClasses
@@ -15,7 +14,6 @@ networks       the checks of Services and NetworkPolicies
 placement      checks of where a pod may run: tolerations, affinity, topology spread, scheduling gates
 pod_specs      validation of pods
 quotas         the checks of ResourceQuotas and LimitRanges
-rbac           the checks of roles and their bindings
 rules          what the checks of a kind consist of
 small_groups   the checks of small API groups (policy, autoscaling, scheduling.k8s.io, …)
 storage        the checks of volumes: claims, volumes, and the group storage.k8s.io

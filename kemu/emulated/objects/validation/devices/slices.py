@@ -12,7 +12,7 @@ from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.amounts.quantities import Quantity
 from kemu.emulated.objects.validation import checks, metadata, placement
 from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invalid, required, too_long, too_many
-from kemu.emulated.objects.validation.devices import (
+from kemu.emulated.objects.validation.devices.claims import (
     EFFECTS,
     check_binding_conditions,
     check_driver,
