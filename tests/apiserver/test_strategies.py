@@ -39,7 +39,7 @@ OBJECTS: dict[str, dict[str, Any]] = {
 def new(plural: str, name: str = "a", **more: Any) -> Any:
     resource = resources.BY_PLURAL[plural]
     metadata = {"name": name, "namespace": "default"} if resource.namespaced else {"name": name}
-    return convert.from_json(resource.message, {"metadata": metadata, **OBJECTS[plural], **more})
+    return convert.from_json(resource.message, {"metadata": metadata, **OBJECTS.get(plural, {}), **more})
 
 
 async def create(cluster: Cluster, plural: str, **more: Any) -> Any:
@@ -221,3 +221,43 @@ def test_a_gated_pod_tells_since_when_it_waits() -> None:
         assert condition.lastTransitionTime == created.metadata.creationTimestamp
 
     run(main)
+
+
+@pytest.mark.parametrize(
+    ("expression", "wrong"),
+    [
+        ("device.driver == 'a'", None),
+        ("device.driver", 'Invalid value: "device.driver": must evaluate to bool or the unknown type, not string'),
+        (
+            "".join(f"device.attributes.all({name}, " for name in "abcd") + "a == d))))",
+            "Forbidden: too complex, exceeds cost limit",
+        ),
+    ],
+)
+def test_selectors_of_devices_are_compiled(expression: str, wrong: str | None) -> None:
+    device_class = new("deviceclasses", spec={"selectors": [{"cel": {"expression": expression}}]})
+    causes = strategies.STRATEGIES["deviceclasses"].validate_create(device_class)
+    assert [(cause.field, cause.message) for cause in causes] == (
+        [] if wrong is None else [("spec.selectors[0].cel.expression", wrong)]
+    )
+
+
+def test_what_an_earlier_version_let_pass_in_an_ingress_may_stay() -> None:
+    def ingress(*, secret: str = "_", path: str = "a", annotated: str = "a") -> Any:
+        backend = {"service": {"name": "s", "port": {"number": 80}}}
+        paths = [{"path": path, "pathType": "Prefix", "backend": backend}]
+        spec = {"rules": [{"host": "*.a", "http": {"paths": paths}}], "tls": [{"secretName": secret}]}
+        found = new("ingresses", spec={**spec, "ingressClassName": "a"})
+        found.metadata.annotations["kubernetes.io/ingress.class"] = annotated
+        return found
+
+    strategy = strategies.STRATEGIES["ingresses"]
+    fields = [cause.field for cause in strategy.validate_create(ingress(annotated="b"))]
+    assert fields == [
+        "spec.rules[0].http.paths[0].path", "spec.tls[0].secretName", "annotations.kubernetes.io/ingress.class",
+    ]  # fmt: skip
+    assert strategy.validate_update(ingress(annotated="b"), ingress()) == []
+    (cause,) = strategy.validate_update(ingress(), ingress(secret="a"))
+    assert cause.field == "spec.tls[0].secretName"
+    (cause,) = strategy.validate_update(ingress(), ingress(path="/a"))
+    assert cause.field == "spec.rules[0].http.paths[0].path"

@@ -51,7 +51,7 @@ def test_a_request_gets_one_device_unless_it_says_otherwise() -> None:
     ("request_", "field", "message"),
     [
         ({"name": "gpu"}, "spec.devices.requests[0]", "exactly one of `exactly` or `firstAvailable` is required"),
-        ({"name": "", "exactly": {"deviceClassName": "gpu"}}, "spec.devices.requests[0].name", "Required value"),
+        ({"name": "", "exactly": {"deviceClassName": "gpu"}}, "spec.devices.requests[0].name", "RFC 1123 label"),
         ({"name": "gpu", "exactly": {}}, "spec.devices.requests[0].exactly.deviceClassName", "Required value"),
         (
             {"name": "gpu", "exactly": {"deviceClassName": "gpu", "allocationMode": "All", "count": 2}},
@@ -80,6 +80,59 @@ def test_a_slice_says_where_its_devices_are() -> None:
         assert [cause.field for cause in kinds.validate_create(wrong)] == ["spec"]
     moved = kinds.validate_update(resource_slice(nodeName="b"), resource_slice(nodeName="a"))
     assert [cause.field for cause in moved] == ["spec.nodeName"]
+
+
+AMOUNT = "spec.devices[0].capacity[memory].requestPolicy"
+
+
+@pytest.mark.parametrize(
+    ("policy", "wrong"),
+    [
+        ({"default": "2", "validValues": ["1", "2", "10"]}, []),
+        ({"default": "5", "validRange": {"min": "1", "max": "9", "step": "2"}}, []),
+        (
+            {"default": "3", "validValues": ["2", "1", "12"]},
+            [
+                f'{AMOUNT}.validValues[1]: Invalid value: "1": values must be sorted in ascending order',
+                f'{AMOUNT}.validValues[2]: Invalid value: "12": option is larger than capacity value: 10',
+                f'{AMOUNT}.validValues: Invalid value: "3": default value is not valid according to the requestPolicy',
+            ],
+        ),
+        ({"validRange": {"min": "1"}}, [f"{AMOUNT}.default: Required value: required when validRange is defined"]),
+        (
+            {"default": "4", "validRange": {"min": "5", "max": "12", "step": "6"}},
+            [
+                f'{AMOUNT}.validRange.min: Invalid value: "4": default is less than min: 5',
+                f'{AMOUNT}.validRange.max: Invalid value: "12": max is larger than capacity value: 10',
+                f'{AMOUNT}.validRange.step: Invalid value: "6": one step 11 is larger than capacity value: 10',
+                f'{AMOUNT}.validRange.step: Invalid value: "4": value is not a multiple of a given step (6) from (5)',
+                f'{AMOUNT}.validRange.step: Invalid value: "12": value is not a multiple of a given step (6) from (5)',
+            ],
+        ),
+        ({"default": "1", "validRange": {"min": "1", "step": "0"}}, []),
+    ],
+)
+def test_how_much_of_a_shared_device_may_be_asked_for(policy: dict[str, Any], wrong: list[str]) -> None:
+    capacity = {"memory": {"value": "10", "requestPolicy": policy}}
+    device = {"name": "a", "allowMultipleAllocations": True, "capacity": capacity}
+    causes = kinds.validate_create(resource_slice(nodeName="n", devices=[device]))
+    assert [f"{cause.field}: {cause.message}" for cause in causes] == wrong
+
+
+def test_a_capacity_without_a_value_is_zero() -> None:
+    capacity = {"memory": {"requestPolicy": {"default": "0", "validValues": ["0", "1"]}}}
+    device = {"name": "a", "allowMultipleAllocations": True, "capacity": capacity}
+    (cause,) = kinds.validate_create(resource_slice(nodeName="n", devices=[device]))
+    assert cause.message == 'Invalid value: "1": option is larger than capacity value: 0'
+
+
+def test_long_keys_are_cut_where_they_are_shown() -> None:
+    device = {"name": "a", "attributes": {f"{'d' * 63}/{'i' * 33}": {}}}
+    (too_long, lacking) = kinds.validate_create(resource_slice(nodeName="n", devices=[device]))
+    assert (too_long.field, too_long.message) == (
+        "spec.devices[0].attributes", "Too long: may not be more than 32 bytes",
+    )  # fmt: skip
+    assert lacking.field == f"spec.devices[0].attributes[{'d' * 47}...{'d' * 12}/{'i' * 33}]"
 
 
 def test_attributes_of_devices_and_lists_of_quantities_convert_both_ways() -> None:

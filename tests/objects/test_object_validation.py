@@ -12,16 +12,8 @@ import pytest
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.facts import go_types
-from kemu.emulated.objects.validation import (
-    causes,
-    core,
-    devices,
-    kinds,
-    placement,
-    small_groups,
-    storage,
-    volume_sources,
-)
+from kemu.emulated.objects.validation import causes, core, kinds, placement, small_groups, storage, volume_sources
+from kemu.emulated.objects.validation.devices import claims
 from kemu.emulated.objects.validation.pod_specs import containers, pods, probes, security
 from kemu.emulated.objects.validation.pod_specs import volumes as pod_volumes
 from kemu.emulated.objects.validation.workloads import apps, batch
@@ -952,7 +944,7 @@ def test_enums_that_checks_name_are_in_the_table() -> None:
     of_pods = (volume_sources, pod_volumes, security)
     named = [
         name
-        for module in (core, storage, batch, apps, devices, placement, small_groups, *of_pods)
+        for module in (core, storage, batch, apps, claims, placement, small_groups, *of_pods)
         for name in re.findall(r'"([a-z]+\.v\d\.[A-Z]\w+)"', inspect.getsource(module))
     ]
     assert len(named) > 10

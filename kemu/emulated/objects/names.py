@@ -26,6 +26,9 @@ _key_name = re.compile(_KEY_NAME, re.ASCII)
 _label_value = re.compile(_LABEL_VALUE, re.ASCII)
 _port_name = re.compile(r"[-a-z0-9]+", re.ASCII)
 _config_map_key = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
+_http_path = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", re.ASCII)
+_identifier = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_wildcard = re.compile(r"\*\." + _SUBDOMAIN, re.ASCII)
 _http_header = re.compile(r"[-A-Za-z0-9]+", re.ASCII)
 _letter = re.compile(r"[a-z]", re.ASCII)
 _search_domain = re.compile(_SEARCH_DOMAIN, re.ASCII)
@@ -47,8 +50,8 @@ def _too_long(limit: int, unit: str = "characters") -> str:
 
 
 def _shape(rule: str, pattern: str, *examples: str) -> str:
-    such_as = " or ".join(f"'{example}', " for example in examples)
-    return f"{rule} (e.g. {such_as}regex used for validation is '{pattern}')"
+    such_as = "e.g. " * bool(examples) + " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} ({such_as}regex used for validation is '{pattern}')"
 
 
 @text_cache(16_384)
@@ -111,6 +114,20 @@ def variable_name(text: str) -> Messages:
     if _variable_name.fullmatch(text):
         return ()
     return ("a valid environment variable name must consist only of printable ASCII characters other than '='",)
+
+
+def wildcard_or_subdomain(text: str) -> Messages:
+    """A host of an Ingress: one with an asterisk stands for the subdomains of another."""
+    if "*" not in text:
+        return dns_subdomain(text)
+    problems = [] if len(text) <= SUBDOMAIN_LENGTH else [_too_long(SUBDOMAIN_LENGTH)]
+    if not _wildcard.fullmatch(text):
+        rule = (
+            "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist "
+            "of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
+        )
+        problems.append(_shape(rule, _wildcard.pattern, "*.example.com"))
+    return tuple(problems)
 
 
 @text_cache(1024)
@@ -263,6 +280,11 @@ def old_address(text: str) -> Messages:
     return ()
 
 
+def is_old_address(text: str) -> bool:
+    """Whether Go once took the text for an IP address (``ParseIPSloppy``)."""
+    return old_address(text) != (_VALID_ADDRESS,)
+
+
 def old_network(text: str) -> Messages:
     """A range in a field that is older (``IsValidCIDRForLegacyField``)."""
     head, _, length = text.partition("/")
@@ -311,3 +333,19 @@ def http_header(text: str) -> Messages:
         return ()
     rule = "a valid HTTP header must consist of alphanumeric characters or '-'"
     return (_shape(rule, _http_header.pattern, "X-Header-Name"),)
+
+
+def http_path(text: str) -> Messages:
+    """A part of a URL's path."""
+    return () if _http_path.fullmatch(text) else (_shape("Invalid path", _http_path.pattern),)
+
+
+def identifier(text: str) -> Messages:
+    """An identifier as the language C has them (``IsCIdentifier``)."""
+    if _identifier.fullmatch(text):
+        return ()
+    rule = (
+        "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric "
+        "characters or '_'"
+    )
+    return (_shape(rule, _identifier.pattern, "my_name", "MY_NAME", "MyName"),)

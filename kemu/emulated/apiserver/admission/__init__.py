@@ -51,7 +51,7 @@ from kemu.emulated.apiserver.admission.node_features import NodeDeclaredFeatureV
 from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
 from kemu.emulated.apiserver.admission.node_taints import TaintNodesByCondition
 from kemu.emulated.apiserver.admission.pod_topologies import PodTopologyLabels
-from kemu.emulated.apiserver.admission.priority import Priority
+from kemu.emulated.apiserver.admission.priority import Priority, PriorityClasses
 from kemu.emulated.apiserver.admission.quotas.plugin import ResourceQuota
 from kemu.emulated.apiserver.admission.runtime_classes import RuntimeClass
 from kemu.emulated.apiserver.admission.storage import (
@@ -66,6 +66,7 @@ from kemu.emulated.apiserver.storage import Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import custom_kinds, resources
 from kemu.emulated.objects.resources import Resource
+from kemu.errors import Cause
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 
@@ -113,8 +114,11 @@ class Chain:
             raise ValueError(f"unknown admission plugin {unknown[0]!r}; there are {', '.join(PLUGINS)}")
         plugins = [plugin(storage, cache) for name, plugin in PLUGINS.items() if name in names]
         plugins += [RoleEscalations(storage, cache), Certificates(storage, cache), DeviceClaims(storage, cache)]
+        if "Priority" in names:
+            plugins.append(PriorityClasses(storage, cache))
         self._plugins = plugins
         self._creates = _by_plural(plugins, "create")
+        self._objections = _by_plural(plugins, "objections")
         self._validations = _by_plural(plugins, "validate")
         self._updates = _by_plural(plugins, "update")
         self._parts = _by_plural(plugins, "update_part")
@@ -203,6 +207,10 @@ class Chain:
         attributes = self.external.attributes(asking, DELETE, resource, "", old.metadata.namespace, name, None, old)
         await self.external.mutate(attributes)
         await self.external.validate(attributes)
+
+    async def objections(self, resource: Resource, obj: KubernetesObject) -> list[Cause]:
+        """What is said before the mistakes of a new object that is not valid."""
+        return [one for plugin in self._objections[resource.plural] for one in await plugin.objections(resource, obj)]
 
     async def validate(self, resource: Resource, obj: KubernetesObject) -> None:
         """The last word on a new object, after its own validation. Raises as :meth:`create` does."""

@@ -10,6 +10,7 @@ from kemu.emulated.apiserver.storage import Entry, Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.resources import Resource
+from kemu.errors import Cause
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.runtime.env import Env
 
@@ -49,6 +50,10 @@ class Plugin(Generic[K]):
 
     async def create(self, resource: Resource, obj: K) -> None:
         """May change ``obj``, whose defaults are filled in."""
+
+    async def objections(self, resource: Resource, obj: K) -> list[Cause]:
+        """What Kubernetes says before the mistakes of an object that is not valid."""
+        return []
 
     async def validate(self, resource: Resource, obj: K) -> None:
         """May refuse ``obj``, which is complete and valid, but not change it."""

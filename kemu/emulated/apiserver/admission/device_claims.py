@@ -36,10 +36,16 @@ class DeviceClaims(Plugin[Asks]):
         return resource in (CLAIMS, TEMPLATES)
 
     async def validate(self, resource: Resource, obj: Asks) -> None:
+        found = await self.objections(resource, obj)
+        if found:
+            raise causes.error(obj, found)
+
+    async def objections(self, resource: Resource, obj: Asks) -> list[Cause]:
         spec = obj.spec.spec if isinstance(obj, resource_v1_pb2.ResourceClaimTemplate) else obj.spec
         index = next((index for index, one in enumerate(spec.devices.requests) if one.exactly.adminAccess), None)
-        if index is not None:
-            await self._check_namespace(obj, f"spec.devices.requests[{index}].adminAccess")
+        if index is None:
+            return []
+        return await self._check_namespace(obj, f"spec.devices.requests[{index}].adminAccess")
 
     def may_validate_update(self, resource: Resource, subresource: str) -> bool:
         return resource is CLAIMS and subresource == "status"
@@ -51,7 +57,9 @@ class DeviceClaims(Plugin[Asks]):
         results = after.allocation.devices.results
         index = next((index for index, one in enumerate(results) if one.adminAccess), None)
         if index is not None and not any(one.adminAccess for one in before.allocation.devices.results):
-            await self._check_namespace(new, f"status.allocation.devices.results[{index}].adminAccess")
+            refused = await self._check_namespace(new, f"status.allocation.devices.results[{index}].adminAccess")
+            if refused:
+                raise causes.error(new, refused)
         asking = requesters.ASKING.get()
         if asking is None:
             return
@@ -63,12 +71,13 @@ class DeviceClaims(Plugin[Asks]):
         if found:
             raise causes.error(new, found)
 
-    async def _check_namespace(self, obj: Asks, path: str) -> None:
+    async def _check_namespace(self, obj: Asks, path: str) -> list[Cause]:
         """``AuthorizedForAdmin``."""
         namespace = await self.live(NAMESPACES, obj.metadata.namespace)
         if not isinstance(namespace, core_v1_pb2.Namespace) or namespace.metadata.labels.get(ADMIN_ACCESS) != "true":
             text = f"admin access to devices requires the `{ADMIN_ACCESS}: true` label on the containing namespace"
-            raise causes.error(obj, [causes.forbidden(path, text)])
+            return [causes.forbidden(path, text)]
+        return []
 
 
 def _check_binding(asking: Asking, found: list[Cause]) -> None:

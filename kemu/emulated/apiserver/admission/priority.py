@@ -53,7 +53,35 @@ def _read_classes(objects: Iterable[Any]) -> _Classes:
     return _Classes(by_name, default or NO_CLASS)
 
 
-Checked = core_v1_pb2.Pod | scheduling_v1_pb2.PriorityClass | scheduling_v1alpha2_pb2.PodGroup
+Checked = core_v1_pb2.Pod | scheduling_v1alpha2_pb2.PodGroup
+
+
+class PriorityClasses(Plugin[scheduling_v1_pb2.PriorityClass]):
+    """What the plugin says of valid classes: only one is the default."""
+
+    def __init__(self, storage: Storage, cache: WatchCache) -> None:
+        super().__init__(storage, cache)
+        self._classes = Derived(cache, "priorityclasses", _read_classes)
+
+    @classmethod
+    def concerns(cls, resource: Resource) -> bool:
+        return resource is PRIORITY_CLASSES
+
+    async def validate(self, resource: Resource, obj: scheduling_v1_pb2.PriorityClass) -> None:
+        default = self._classes.get().default
+        if obj.globalDefault and default.name:
+            why = f"PriorityClass {default.name} is already marked as default. Only one default can exist"
+            raise errors.forbidden(PRIORITY_CLASSES, obj.metadata.name, why)
+
+    async def validate_update(
+        self,
+        resource: Resource,
+        subresource: str,
+        new: scheduling_v1_pb2.PriorityClass,
+        old: scheduling_v1_pb2.PriorityClass,
+    ) -> None:
+        if new.metadata.name != self._classes.get().default.name:
+            await self.validate(resource, new)
 
 
 class Priority(Plugin[Checked]):
@@ -63,12 +91,9 @@ class Priority(Plugin[Checked]):
 
     @classmethod
     def concerns(cls, resource: Resource) -> bool:
-        return resource is PODS or resource is PRIORITY_CLASSES or resource is POD_GROUPS
+        return resource is PODS or resource is POD_GROUPS
 
     async def create(self, resource: Resource, obj: Checked) -> None:
-        if isinstance(obj, scheduling_v1_pb2.PriorityClass):
-            self._check_class(obj, None)
-            return
         spec, name = obj.spec, obj.metadata.name
         wanted = spec.priorityClassName
         found = self._classes.get().by_name.get(wanted) if wanted else self._classes.get().default
@@ -105,9 +130,6 @@ class Priority(Plugin[Checked]):
         spec.preemptionPolicy = found.policy
 
     def update(self, resource: Resource, new: Checked, old: Checked) -> None:
-        if isinstance(new, scheduling_v1_pb2.PriorityClass):
-            self._check_class(new, cast(scheduling_v1_pb2.PriorityClass, old))
-            return
         if isinstance(new, scheduling_v1alpha2_pb2.PodGroup):
             return
         assert isinstance(old, core_v1_pb2.Pod)
@@ -116,11 +138,3 @@ class Priority(Plugin[Checked]):
             new.spec.priority = old.spec.priority
         if not new.spec.HasField("preemptionPolicy") and old.spec.HasField("preemptionPolicy"):
             new.spec.preemptionPolicy = old.spec.preemptionPolicy
-
-    def _check_class(self, new: scheduling_v1_pb2.PriorityClass, old: scheduling_v1_pb2.PriorityClass | None) -> None:
-        name = new.metadata.name
-        if new.globalDefault:
-            default = self._classes.get().default
-            if default.name and default.name != name:
-                why = f"PriorityClass {default.name} is already marked as default. Only one default can exist"
-                raise errors.forbidden(PRIORITY_CLASSES, name, why)

@@ -174,7 +174,7 @@ class Registry:
                 metadata.ClearField(field)
             problems = strategy.validate_create(obj) + unbuilt
             if problems:
-                raise causes.error(obj, problems)
+                raise causes.error(obj, [*await self._admission.objections(resource, obj), *problems])
             if (of_new := warnings.ON_CREATE.get(type(obj))) is not None and request_warnings.are_heard():
                 for text in of_new(obj):
                     request_warnings.warn(text)

@@ -21,6 +21,7 @@ from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.templates import generations
 from kemu.emulated.objects.validation import finalizers, kinds, metadata
 from kemu.emulated.objects.validation.control_plane import registrations
+from kemu.emulated.objects.validation.devices import claims as device_checks
 from kemu.emulated.objects.validation.pod_specs import ephemeral, resizes
 from kemu.errors import Cause
 from kemu.messages.k8s import (
@@ -32,6 +33,19 @@ from kemu.messages.k8s import (
 )
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
+
+
+def _selector_problem(text: str) -> str:
+    """``validateCELSelector``. Nothing of the language is imported before the first selector of devices."""
+    from kemu.emulated.cel import devices as selectors
+
+    program = selectors.compiled(text)
+    if isinstance(program, str):
+        return program
+    return device_checks.TOO_COMPLEX if program.estimate(selectors.DEVICE).high > selectors.MAX_COST else ""
+
+
+device_checks.use_compiler(_selector_problem)
 
 
 def _pod_grace_s(pod: core_v1_pb2.Pod, wanted: int | None) -> int:
@@ -251,6 +265,13 @@ def _has_new_spec(new: apps_v1_pb2.ReplicaSet | core_v1_pb2.Pod, old: apps_v1_pb
     return bool(new.spec != old.spec)
 
 
+def _prepare_slice(new: resource_v1_pb2.ResourceSlice, old: resource_v1_pb2.ResourceSlice) -> None:
+    """``resourceSliceStrategy.PrepareForUpdate``: what is dropped counts, too."""
+    if new.spec != old.spec:
+        new.metadata.generation = old.metadata.generation + 1
+    devices.drop_disabled(new, old)
+
+
 def _has_new_webhooks(
     new: admissionregistration_v1_pb2.MutatingWebhookConfiguration,
     old: admissionregistration_v1_pb2.MutatingWebhookConfiguration,
@@ -439,8 +460,7 @@ _RULES: dict[str, dict[str, Any]] = {
     },
     "deviceclasses": {"counts": _has_new_spec},
     "resourceslices": {
-        "counts": _has_new_spec,
-        "prepare_update": devices.drop_disabled,
+        "prepare_update": _prepare_slice,
         "stamp": devices.stamp_taints,
     },
     "resourceclaims": {

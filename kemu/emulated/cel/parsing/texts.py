@@ -21,9 +21,12 @@ class Text:
         self._starts = [0] + [at + 1 for at, character in enumerate(content) if character == "\n"]
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Line (from 1) and column (from 0) of an offset; without an offset (-1) `NOWHERE`."""
+        """Line (from 1) and column (from 0) of an offset; without an offset (-1) `NOWHERE`. An empty text has no
+        column: what is wrong with it stands before the first."""
         if offset < 0:
             return NOWHERE
+        if not self.content:
+            return 1, -1
         line = bisect.bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1]
 

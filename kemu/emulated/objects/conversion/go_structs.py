@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from google.protobuf.message import Message
 
@@ -50,7 +50,7 @@ def _write_struct(name: str, message: Message | None, found: dict[str, Any]) -> 
     is_shared = name.startswith(_SHARED)
     for field in _fields(name):
         if not field.json or (field.type in _EMBEDDED and not is_shared):
-            _write_struct(field.type, _member(message, field), found)
+            _write_struct(field.type, cast(Message | None, _member(message, field)), found)
             continue
         value = _member(message, field)
         is_empty = value is None or (not field.type.startswith("*") and not value)
@@ -61,10 +61,10 @@ def _write_struct(name: str, message: Message | None, found: dict[str, Any]) -> 
         fields = {field.json: field for field in go_types.fields_of(name) or ()}
         moved = [fields[one] for one in _NOT_IN_POD_SPEC[1:]]
         context = found["SecurityContext"] = {one.name: _value(one.type, _member(message, one)) for one in moved}
-        _write_struct(_CONTEXT, _member(message, fields["securityContext"]), context)
+        _write_struct(_CONTEXT, cast(Message | None, _member(message, fields["securityContext"])), context)
 
 
-def _member(message: Message | None, field: go_types.Field) -> Any:
+def _member(message: Message | None, field: go_types.Field) -> object:
     """None: it is not set, or empty."""
     if message is None:
         return None
@@ -81,7 +81,8 @@ def _embedded(message: Message, struct: str) -> str:
     return next((name for name, of in messages if of is not None and of.name == struct), "")
 
 
-def _value(name: str, value: Any) -> Json:
+def _value(name: str, held: object) -> Json:
+    value: Any = held
     if name.startswith("*"):
         return None if value is None else _value(name[1:], value)
     if go_types.fields_of(name) is not None:

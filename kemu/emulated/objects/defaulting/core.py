@@ -33,7 +33,7 @@ def _default_namespace(namespace: core_v1_pb2.Namespace) -> None:
 
 
 def _default_priority_class(priority_class: scheduling_v1_pb2.PriorityClass) -> None:
-    if not priority_class.preemptionPolicy:
+    if not priority_class.HasField("preemptionPolicy"):
         priority_class.preemptionPolicy = "PreemptLowerPriority"
 
 

@@ -110,6 +110,18 @@ def needed_name(name: str, path: str, rule: Callable[[str], Sequence[str]], foun
         found.append(required(path))
 
 
+def domain_prefixed_path(text: str, path: str, found: list[Cause]) -> None:
+    """``IsDomainPrefixedPath``"""
+    domain, _, rest = text.partition("/")
+    if not text:
+        found.append(required(path))
+    elif not domain or not rest:
+        found.append(invalid(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")'))
+    else:
+        found.extend(invalid(path, domain, problem) for problem in names.dns_subdomain(domain))
+        found.extend(invalid(path, rest, problem) for problem in names.http_path(rest))
+
+
 def unique(key: Hashable, seen: dict[Any, None], path: str, shown: Json | Message, found: list[Cause]) -> None:
     """``seen``: the keys of the elements before, to which this one is added."""
     if key in seen:

@@ -13,8 +13,9 @@ from dataclasses import replace
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.validation import core, devices, groups, metadata, quotas, small_groups, storage
-from kemu.emulated.objects.validation.control_plane import flowcontrol, registrations
+from kemu.emulated.objects.validation import core, groups, ingresses, metadata, quotas, small_groups, storage
+from kemu.emulated.objects.validation.control_plane import flowcontrol, rbac, registrations
+from kemu.emulated.objects.validation.devices import claims, slices
 from kemu.emulated.objects.validation.extensions import admission_registration, definitions
 from kemu.emulated.objects.validation.metadata import AS_UPDATE, NOT, PLAIN, WITH_DOMAINS, MetadataChecks
 from kemu.emulated.objects.validation.rules import Rules
@@ -48,8 +49,11 @@ _RULES: dict[type[Message], Rules] = {
         storage,
         apps,
         batch,
-        devices,
+        claims,
+        slices,
         groups,
+        ingresses,
+        rbac,
         flowcontrol,
         registrations,
         admission_registration,

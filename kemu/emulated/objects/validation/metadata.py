@@ -200,6 +200,23 @@ def _check_common(metadata: meta_v1_pb2.ObjectMeta, found: list[Cause]) -> None:
         _check_owners(metadata.ownerReferences, found)
 
 
+_ONLY_OF_OBJECTS = (
+    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields",
+)  # fmt: skip
+_POINTER = "deletionGracePeriodSeconds"
+"""It may be there and zero; other numbers and texts are then as good as absent."""
+
+
+def check_template(metadata: meta_v1_pb2.ObjectMeta, path: str, found: list[Cause]) -> None:
+    """Those of objects that are made from a template (``ValidateTemplateObjectMeta``)."""
+    check_annotations(metadata.annotations, f"{path}.annotations", found)
+    check_labels(metadata.labels, f"{path}.labels", found)
+    stated = {field.name for field, value in metadata.ListFields() if value or field.name == _POINTER}
+    wrong = ("uID" if field == "uid" else field for field in _ONLY_OF_OBJECTS if field in stated)
+    found.extend(forbidden(f"{path}.{field}", "cannot be set") for field in wrong)
+
+
 def check_labels(labels: Mapping[str, str], path: str, found: list[Cause]) -> None:
     for key in sorted(labels):
         value = labels[key]

@@ -23,7 +23,6 @@ from kemu.messages.k8s import (
     networking_v1_pb2,
     node_v1_pb2,
     policy_v1_pb2,
-    rbac_v1_pb2,
     scheduling_v1_pb2,
 )
 
@@ -173,8 +172,6 @@ def _check_service_range_update(
     else:
         found.append(invalid("spec.cidrs", cidrs, IMMUTABLE))
 
-
-_FIXED_ROLE = checks.fixed("roleRef", detail="cannot change roleRef")
 
 # HorizontalPodAutoscalers (``pkg/apis/autoscaling/validation``) ---------------------------------------------------
 
@@ -378,16 +375,6 @@ def _check_scaling_rules(rules: autoscaling_v2_pb2.HPAScalingRules, path: str, f
         found.append(invalid(f"{path}.tolerance", rules.tolerance.string, checks.NOT_NEGATIVE))
 
 
-def _check_cluster_role(role: rbac_v1_pb2.ClusterRole, found: list[Cause]) -> None:
-    if not role.HasField("aggregationRule"):
-        return
-    path = "aggregationRule.clusterRoleSelectors"
-    if not role.aggregationRule.clusterRoleSelectors:
-        found.append(required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
-    for index, selector in enumerate(role.aggregationRule.clusterRoleSelectors):
-        check_label_selector(selector, f"{path}[{index}]", found)
-
-
 RULES = {
     networking_v1_pb2.IPAddress: Rules(_check_address, _check_address_update, name_rule=names.address),
     networking_v1_pb2.ServiceCIDR: Rules(_check_service_range, _check_service_range_update),
@@ -395,13 +382,7 @@ RULES = {
     scheduling_v1_pb2.PriorityClass: Rules(_check_priority_class, _check_priority_class_update),
     coordination_v1_pb2.Lease: Rules(_check_lease),
     node_v1_pb2.RuntimeClass: Rules(_check_runtime_class, checks.fixed("handler")),
-    networking_v1_pb2.Ingress: Rules(),
-    networking_v1_pb2.IngressClass: Rules(update=checks.fixed("spec.controller")),
     networking_v1_pb2.NetworkPolicy: Rules(networks.check_policy),
-    rbac_v1_pb2.Role: Rules(name_rule=names.path_segment),
-    rbac_v1_pb2.RoleBinding: Rules(update=_FIXED_ROLE, name_rule=names.path_segment),
-    rbac_v1_pb2.ClusterRole: Rules(_check_cluster_role, name_rule=names.path_segment),
-    rbac_v1_pb2.ClusterRoleBinding: Rules(update=_FIXED_ROLE, name_rule=names.path_segment),
     autoscaling_v2_pb2.HorizontalPodAutoscaler: Rules(
         _check_autoscaler, _check_autoscaler_update, _check_autoscaler_status
     ),

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.validation import checks
-from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required
+from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required, shown
 from kemu.emulated.objects.validation.metadata import check_label_selector
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
@@ -40,6 +40,8 @@ _ACTIONS = ("Audit", "Deny", "Warn")
 _PATCH_TYPES = ("ApplyConfiguration", "JSONPatch")
 _MOST_CONDITIONS, _MOST_ANNOTATIONS, _LONGEST_ANNOTATION = 64, 20, 5 * 1024
 _URL_FORM = "; desired format: https://host[/path]"
+_WRONG_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}")
+_DELETE = 0x7F
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _RESERVED = frozenset(
     (
@@ -250,13 +252,12 @@ def check_client(client: v1.WebhookClientConfig, path: str, found: list[Cause]) 
 
 def check_url(url: str, path: str, found: list[Cause]) -> None:
     """``ValidateWebhookURL``."""
-    try:
-        parts = urlsplit(url)
-        host, user = parts.netloc.rpartition("@")[2], parts.netloc.rpartition("@")[0]
-        _ = parts.port
-    except ValueError as error:
-        found.append(required(path, f"url must be a valid URL: {error}{_URL_FORM}"))
+    problem = _url_problem(url)
+    if problem:
+        found.append(required(path, f"url must be a valid URL: parse {shown(url)}: {problem}{_URL_FORM}"))
         return
+    parts = urlsplit(url)
+    host, user = parts.netloc.rpartition("@")[2], parts.netloc.rpartition("@")[0]
     if parts.scheme != "https":
         found.append(invalid(path, parts.scheme, f"'https' is the only allowed URL scheme{_URL_FORM}"))
     if not host:
@@ -267,6 +268,25 @@ def check_url(url: str, path: str, found: list[Cause]) -> None:
         found.append(invalid(path, parts.fragment, "fragments are not permitted in the URL"))
     if parts.query:
         found.append(invalid(path, parts.query, "query parameters are not permitted in the URL"))
+
+
+def _url_problem(url: str) -> str:
+    """What Go's ``url.Parse`` says; "": nothing."""
+    if any(ord(one) < ord(" ") or ord(one) == _DELETE for one in url):
+        return "net/url: invalid control character in URL"
+    if url.startswith(":"):
+        return "missing protocol scheme"
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "missing ']' in host"
+    try:
+        _ = parts.port
+    except ValueError:
+        port = parts.netloc.rpartition(":")[2]
+        return f"invalid port {shown(f':{port}')} after host"
+    escape = _WRONG_ESCAPE.search(parts.path)
+    return f"invalid URL escape {shown(escape.group())}" if escape else ""
 
 
 def check_service(service: v1.ServiceReference, path: str, found: list[Cause]) -> None:

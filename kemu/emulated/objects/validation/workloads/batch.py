@@ -139,17 +139,7 @@ def _check_restart_policy(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cau
 
 
 def _check_managed_by(name: str, path: str, found: list[Cause]) -> None:
-    """``IsDomainPrefixedPath``."""
-    domain, slash, rest = name.partition("/")
-    if not name:
-        found.append(required(path))
-    elif not slash or not domain or not rest:
-        what = 'must be a domain-prefixed path (such as "acme.io/foo")'
-        found.append(invalid(path, name, what))
-    else:
-        found.extend(invalid(path, domain, problem) for problem in names.dns_subdomain(domain))
-        if not _HTTP_PATH.fullmatch(rest):
-            found.append(invalid(path, rest, f"Invalid path (regex used for validation is '{_HTTP_PATH.pattern}')"))
+    checks.domain_prefixed_path(name, path, found)
     if len(name) > _MANAGED_BY:
         found.append(too_long(path, _MANAGED_BY))
 
