@@ -537,8 +537,8 @@ def test_the_error_of_an_object_lists_its_causes() -> None:
             {AFFINITY: [{"matchExpressions": [{"key": "b", "operator": "Exists"}]}]},
             [
                 (
-                    f'{TERM}: Invalid value: {{"matchExpressions":[{{"key":"b","operator":"Exists"}}]}}: '
-                    "only additions are allowed (no mutations or deletions)"
+                    f'{TERM}: Invalid value: {{"MatchExpressions":[{{"Key":"b","Operator":"Exists","Values":null}}],'
+                    '"MatchFields":null}: only additions are allowed (no mutations or deletions)"
                 )
             ],
         ),
@@ -711,7 +711,12 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
         (
             NODE,
             {"spec__taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoSchedule"}]},
-            ['metadata.taints[1]: Duplicate value: {"effect":"NoSchedule","key":"a"}'],
+            [
+                (
+                    'metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}: '
+                    "taints must be unique by key and effect pair"
+                )
+            ],
         ),
         (NODE, {"spec__taints": [{"key": "a"}]}, ["metadata.taints[0].effect: Required value"]),
         (
@@ -749,7 +754,8 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
             {"spec__maxUnavailable": 1, "spec__selector": None},
             [
                 (
-                    'spec: Invalid value: {"maxUnavailable":1,"minAvailable":1}: minAvailable and maxUnavailable '
+                    'spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":1,'
+                    '"UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable '
                     "cannot be both set"
                 )
             ],

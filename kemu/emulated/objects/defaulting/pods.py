@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from kemu.emulated.objects.amounts import pod_totals, qos, quantities, requests
+from kemu.emulated.objects.amounts import pod_totals, qos, requests
 from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.defaulting import storage
-from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.emulated.objects.defaulting.shared import round_up
+from kemu.messages.k8s import core_v1_pb2
 
 DEFAULT_SCHEDULER = "default-scheduler"
 DEFAULT_GRACE_PERIOD_S = 30
-
-_MILLI_NANO = 1_000_000
 
 
 def default_pod(pod: core_v1_pb2.Pod) -> None:
@@ -211,27 +210,6 @@ def _default_pod_resources(pod: core_v1_pb2.Pod) -> None:
         if name not in wanted and requests.is_pod_level_resource(name):
             wanted[name].string = resources.limits[name].string
     round_up(wanted)
-
-
-def round_up(amounts: Mapping[str, meta_v1_pb2.Quantity]) -> None:
-    """Kubernetes stores amounts in thousandths at the finest."""
-    for name in amounts:
-        text = amounts[name].string
-        rounded = _milli_text(text)
-        if rounded is not text:
-            amounts[name].string = rounded
-
-
-@text_cache(65_536)
-def _milli_text(text: str) -> str:
-    """The text itself where it has no part below a thousandth."""
-    try:
-        quantity = quantities.parse(text)
-    except ValueError:
-        return text
-    if quantity.nano % _MILLI_NANO == 0:
-        return text
-    return str(quantities.Quantity(quantity.milli * _MILLI_NANO, quantity.format))
 
 
 def prepare_pod(pod: core_v1_pb2.Pod) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.conversion import go_structs
 from kemu.emulated.objects.plain import Json
 from kemu.errors import Cause, Invalid
 from kemu.messages.k8s.objects import KubernetesObject
@@ -22,6 +22,7 @@ NOT_FOUND = "FieldValueNotFound"
 FORBIDDEN = "FieldValueForbidden"
 TOO_LONG = "FieldValueTooLong"
 TOO_MANY = "FieldValueTooMany"
+INTERNAL_ERROR = "InternalError"
 
 IMMUTABLE = "field is immutable"
 
@@ -34,8 +35,8 @@ def required(field: str, detail: str = "") -> Cause:
     return Cause(field, REQUIRED, f"Required value: {detail}" if detail else "Required value")
 
 
-def duplicate(field: str, value: Json | Message) -> Cause:
-    return Cause(field, DUPLICATE, f"Duplicate value: {shown(value)}")
+def duplicate(field: str, value: Json | Message, detail: str = "") -> Cause:
+    return Cause(field, DUPLICATE, f"Duplicate value: {shown(value)}{f': {detail}' if detail else ''}")
 
 
 def not_supported(field: str, value: Json, supported: Sequence[str]) -> Cause:
@@ -55,16 +56,20 @@ def too_long(field: str, limit_bytes: int) -> Cause:
     return Cause(field, TOO_LONG, f"Too long: may not be more than {limit_bytes} bytes")
 
 
+def internal_error(field: str, detail: str) -> Cause:
+    return Cause(field, INTERNAL_ERROR, f"Internal error: {detail}")
+
+
 def too_many(field: str, actual: int, limit: int) -> Cause:
     return Cause(field, TOO_MANY, f"Too many: {actual}: must have at most {limit} items")
 
 
 def shown(value: Json | Message) -> str:
-    """A refused value as Kubernetes prints it: strings quoted, messages (also in lists) as JSON."""
+    """A refused value as Kubernetes prints it: strings quoted, messages (also in lists) as its internal structs."""
     if isinstance(value, Message):
-        value = convert.to_value(value)
-    elif isinstance(value, list):
-        value = [convert.to_value(one) if isinstance(one, Message) else one for one in value]
+        return go_structs.text(go_structs.value(value))
+    if isinstance(value, list):
+        value = [go_structs.value(one) if isinstance(one, Message) else one for one in value]
     # Text that is no UTF-8 comes as bytes.
     return json.dumps(
         value,

@@ -13,7 +13,7 @@ from dataclasses import replace
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.validation import core, devices, groups, metadata, quotas, small_groups, storage
+from kemu.emulated.objects.validation import core, devices, endpoints, groups, metadata, quotas, small_groups, storage
 from kemu.emulated.objects.validation.control_plane import flowcontrol, registrations
 from kemu.emulated.objects.validation.extensions import admission_registration, definitions
 from kemu.emulated.objects.validation.metadata import AS_UPDATE, NOT, PLAIN, WITH_DOMAINS, MetadataChecks
@@ -44,6 +44,7 @@ _RULES: dict[type[Message], Rules] = {
     kind: rules
     for group in (
         core,
+        endpoints,
         quotas,
         storage,
         apps,
