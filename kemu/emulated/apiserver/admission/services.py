@@ -289,6 +289,8 @@ class Services:
 
     async def _derive(self, service: core_v1_pb2.Service, family: str, wanted: str) -> str:
         """From the name of the Service."""
+        if dry_runs.ACTIVE.get():
+            return _pretend(service, [_USUAL], wanted)
         usual, taken = _USUAL, self._used.get().addresses
         if not wanted:
             numbers, start = range(usual.offset, usual.end), _number_of(service)

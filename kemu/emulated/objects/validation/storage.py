@@ -242,7 +242,8 @@ def _source_of(volume: core_v1_pb2.PersistentVolume) -> core_v1_pb2.PersistentVo
 def _check_volume_update(
     new: core_v1_pb2.PersistentVolume, old: core_v1_pb2.PersistentVolume, found: list[Cause]
 ) -> None:
-    _check_volume(new, found)
+    for _ in range(2):  # once by the strategy, once by ``ValidatePersistentVolumeUpdate``
+        _check_volume(new, found)
     after, before = _source_of(new), _source_of(old)
     if before.HasField("csi") and after.HasField("csi") and not before.csi.HasField(_EXPAND_SECRET):
         one = type(after)()
@@ -377,7 +378,7 @@ def _check_attributes_class_update(
 def _check_csi_driver(csi_driver: storage_v1_pb2.CSIDriver, found: list[Cause]) -> None:
     """``validateCSIDriverSpec``."""
     spec = csi_driver.spec
-    checks.listed(spec.fsGroupPolicy, "spec.fsGroupPolicy", "storage.v1.FSGroupPolicy", found)
+    checks.listed(spec.fsGroupPolicy, "spec.fsGroupPolicy", _GROUP_POLICIES, found)
     audiences: dict[str, None] = {}
     for index, token in enumerate(spec.tokenRequests):
         path, seconds = f"spec.tokenRequests[{index}]", token.expirationSeconds
@@ -402,6 +403,7 @@ def _check_csi_driver(csi_driver: storage_v1_pb2.CSIDriver, found: list[Cause]) 
         found.append(invalid("spec.serviceAccountTokenInSecrets", spec.serviceAccountTokenInSecrets, text))
 
 
+_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _SHORTEST_PERIOD_S, _SHORTEST_TOKEN_S = 10, 600
 
 
