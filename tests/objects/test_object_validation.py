@@ -538,7 +538,8 @@ def test_the_error_of_an_object_lists_its_causes() -> None:
             [
                 (
                     f'{TERM}: Invalid value: {{"MatchExpressions":[{{"Key":"b","Operator":"Exists","Values":null}}],'
-                    '"MatchFields":null}: only additions are allowed (no mutations or deletions)"
+                    '"MatchFields":null}: '
+                    "only additions are allowed (no mutations or deletions)"
                 )
             ],
         ),
@@ -713,8 +714,8 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
             {"spec__taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoSchedule"}]},
             [
                 (
-                    'metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}: '
-                    "taints must be unique by key and effect pair"
+                    'metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule",'
+                    '"TimeAdded":null}: taints must be unique by key and effect pair'
                 )
             ],
         ),

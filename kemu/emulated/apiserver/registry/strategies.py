@@ -28,6 +28,7 @@ from kemu.messages.k8s import (
     apiregistration_v1_pb2,
     apps_v1_pb2,
     core_v1_pb2,
+    discovery_v1_pb2,
     resource_v1_pb2,
 )
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
@@ -278,6 +279,13 @@ def _has_new_template(new: core_v1_pb2.PodTemplate, old: core_v1_pb2.PodTemplate
     return bool(new.template != old.template)
 
 
+def _prepare_slice(new: discovery_v1_pb2.EndpointSlice, old: discovery_v1_pb2.EndpointSlice) -> None:
+    """``endpointSliceStrategy.PrepareForUpdate``, which counts what it then drops."""
+    if _has_new_endpoints(new, old):
+        new.metadata.generation = old.metadata.generation + 1
+    small_groups.drop_topology(new, old)
+
+
 def _has_new_endpoints(new: KubernetesObject, old: KubernetesObject) -> bool:
     """Anything but the metadata without labels."""
     if not meta.have_same_entries(new.metadata.labels, old.metadata.labels):
@@ -439,7 +447,7 @@ _RULES: dict[str, dict[str, Any]] = {
     "ingresses": {"counts": _has_new_spec},
     "ingressclasses": {"counts": _has_new_spec},
     "networkpolicies": {"counts": _has_new_spec},
-    "endpointslices": {"counts": _has_new_endpoints, "prepare_update": small_groups.drop_topology},
+    "endpointslices": {"prepare_update": _prepare_slice},
     "certificatesigningrequests": {
         "prepare_update": _keep_spec,
         "subresources": {

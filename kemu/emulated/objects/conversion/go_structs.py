@@ -2,12 +2,18 @@
 
 Internal types have no JSON tags: every field is there, by its Go name. They have the fields of the types of the API,
 mostly in their order; types of ``meta/v1`` are the same ones, and have their tags.
+
+Until an object is stored, Go keeps ``[]`` and ``{}`` apart from null; messages do not. So those that the body of a
+request states stand in :data:`STATED` while it is carried out.
 """
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -28,10 +34,30 @@ _MOVED = {
 _ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-def value(message: Message) -> Json:
-    """The JSON value; fields of structs in Go's order, keys of maps sorted."""
+Path = tuple[str | int, ...]
+"""From an object: JSON names of fields and indexes."""
+
+STATED: ContextVar[frozenset[Path]] = ContextVar("stated", default=frozenset())
+"""Lists and maps without anything that a request states."""
+
+
+@contextlib.contextmanager
+def stating(empties: Iterable[Path]) -> Iterator[None]:
+    """For what is said about a request."""
+    was = STATED.set(frozenset(empties))
+    try:
+        yield
+    finally:
+        STATED.reset(was)
+
+
+def value(message: Message, path: Path | None = None) -> Json:
+    """The JSON value; fields of structs in Go's order, keys of maps sorted. ``path``: where it stands in the object of
+    a request; None: it is of another one, or that makes no difference."""
     name = message.DESCRIPTOR.full_name
-    return convert.to_value(message) if name in json_writers.PLAIN else _value(name.removeprefix(_MESSAGES), message)
+    if name in json_writers.PLAIN:
+        return convert.to_value(message)
+    return _value(name.removeprefix(_MESSAGES), message, path if STATED.get() else None)
 
 
 def text(data: Json, *, indent: int | None = None) -> str:
@@ -41,42 +67,57 @@ def text(data: Json, *, indent: int | None = None) -> str:
     return json.dumps(data, ensure_ascii=False, separators=separators, indent=indent).translate(_ESCAPED)
 
 
-def diff(old: Message, new: Message) -> str:
-    """How two structs differ (``k8s.io/apimachinery/pkg/util/diff``)."""
-    before, after = (f"{text(value(one), indent=1)}\n".splitlines(keepends=True) for one in (old, new))
+def diff(old: Message, new: Message, path: Path | None = None) -> str:
+    """How two structs differ (``k8s.io/apimachinery/pkg/util/diff``). ``path``: that of the new one."""
+    shown = value(old), value(new, path)
+    before, after = (f"{text(one, indent=1)}\n".splitlines(keepends=True) for one in shown)
     # The first two lines would name files.
     return "".join(list(difflib.unified_diff(before, after))[2:])
 
 
-def _value(name: str, given: Any) -> Json:
+def nothing(empty: Json, path: Path) -> Json:
+    """A list or map that has nothing: what is empty, or null if the request does not state it."""
+    return empty if path in STATED.get() else None
+
+
+def _value(name: str, given: Any, path: Path | None) -> Json:
     if name == go_members.QUANTITY:
         return "0" if given is None else _quantity(given.string)
     if name in _LEAVES:
         return None if given is None else convert.to_value(given)
     pair = go_types.map_types(name)
     if pair is not None:
-        return {key: _value(pair[1], given[key]) for key in sorted(given)} if given else None
+        if not given:
+            return None if path is None else nothing({}, path)
+        return {key: _value(pair[1], given[key], None) for key in sorted(given)}
     element = go_types.element_type(name)
     if element is not None:
-        return [_value(element, one) for one in given] if given else None
+        if not given:
+            return None if path is None else nothing([], path)
+        return [_value(element, one, _below(path, index)) for index, one in enumerate(given)]
     if go_types.fields_of(name) is not None:
-        return _struct(name, given)
+        return _struct(name, given, path)
     plain = go_types.plain(name)
     if plain == "string":
         return given or ""
     return bool(given) if plain == "bool" else given or 0
 
 
-def _struct(name: str, message: Message | None) -> dict[str, Any]:
+def _below(path: Path | None, step: str | int) -> Path | None:
+    return None if path is None else (*path, step)
+
+
+def _struct(name: str, message: Message | None, path: Path | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     is_tagged = name.startswith(_META)
     for field in _fields(name):
         given = go_members.read(message, name, field)
         if not field.json:
-            found.update(_struct(field.type, given))
+            found.update(_struct(field.type, given, path))
             continue
         is_pointer = field.type.startswith("*")
-        written = None if is_pointer and given is None else _value(field.type.removeprefix("*"), given)
+        here = _below(path, field.json)
+        written = None if is_pointer and given is None else _value(field.type.removeprefix("*"), given, here)
         if not is_tagged:
             found[field.name] = written
         elif field.is_always_there or (given is not None if is_pointer else written):

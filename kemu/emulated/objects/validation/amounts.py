@@ -30,19 +30,15 @@ NameRule = Callable[[str], tuple[str, ...]]
 
 @lru_cache(4096)
 def container_resource_name(name: str) -> tuple[str, ...]:
-    """What is wrong with the name of a resource that a container requests."""
-    problems = names.label_key(name)
-    if problems:
-        return problems
+    """What is wrong with the name of a resource that a container requests (``validateContainerResourceName``)."""
+    problems = standard_resource_name(name)
     if "/" not in name:
         if name in _CONTAINER_RESOURCES or name.startswith(HUGE_PAGES_PREFIX):
-            return ()
-        if name in _QUOTA_RESOURCES:
-            return ("must be a standard resource for containers",)
-        return ("must be a standard resource type or fully qualified", "must be a standard resource for containers")
+            return problems
+        return (*problems, "must be a standard resource for containers")
     if not requests.is_native(name) and not requests.is_extended(name):
-        return ("doesn't follow extended resource name standard",)
-    return ()
+        return (*problems, "doesn't follow extended resource name standard")
+    return problems
 
 
 @lru_cache(4096)

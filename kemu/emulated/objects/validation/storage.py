@@ -104,7 +104,7 @@ def _check_claim_update(
         text = (
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
         )
-        found.append(forbidden("spec", f"{text}\n{go_structs.diff(before, after)}"))
+        found.append(forbidden("spec", f"{text}\n{go_structs.diff(before, after, ('spec',))}"))
     sizes = [one.spec.resources.requests["storage"].string or "0" for one in (new, old)]
     if all(quantities_are_right(text) for text in sizes):
         wanted, stated = (quantities.parse(text) for text in sizes)
@@ -216,7 +216,7 @@ def _check_volume_capacity(spec: core_v1_pb2.PersistentVolumeSpec, path: str, fo
         found.append(required(path))
     if list(spec.capacity) != ["storage"]:
         amounts = {name: str(quantities.parse(spec.capacity[name].string)) for name in sorted(spec.capacity)}
-        found.append(not_supported(path, amounts or None, ("storage",)))
+        found.append(not_supported(path, amounts or go_structs.nothing({}, ("spec", "capacity")), ("storage",)))
     for name in sorted(spec.capacity):
         here, text = f"{path}[{name}]", spec.capacity[name].string
         if quantities_are_right(text) and (whole := quantities.parse(text).value) < 0:
@@ -252,7 +252,9 @@ def _check_volume_update(
         after = one
     if after != before:
         path = "spec.persistentvolumesource"
-        found.append(forbidden(path, f"{path} is immutable after creation\n{go_structs.diff(before, after)}"))
+        found.append(
+            forbidden(path, f"{path} is immutable after creation\n{go_structs.diff(before, after, ('spec',))}")
+        )
     _FIXED_MODE(new.spec, old.spec, found)
     if old.spec.HasField("nodeAffinity") and new.spec.nodeAffinity != old.spec.nodeAffinity:
         text = "field is immutable, except for updating from beta label to GA"
