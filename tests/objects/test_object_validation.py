@@ -951,7 +951,7 @@ def test_features_that_a_node_declares_are_names_in_order() -> None:
     )
     order = "list must be sorted alphabetically"
     found: list[Cause] = []
-    core._check_node_status(node, node, found)
+    core._check_node_change(node, node, found)
     assert [f"{one.field}: {one.message}" for one in found] == [
         f'status.declaredFeatures[0]: Invalid value: "b": invalid feature name "b": {camel}',
         f'status.declaredFeatures[1]: Invalid value: "A-B": {order}',

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import Any, TypeVar, cast
 
 from google.protobuf.message import DecodeError
 
@@ -273,10 +273,10 @@ class Requests:
         strategy = self._registry.strategy_of(where)
         body = _body(strategy.resource, request.object, request.content_type, asked.field_validation)
         sent, warnings, empties = body
-        pretending, gathering = dry_runs.Pretending(bool(asked.dry_run)), request_warnings.Gathering(warnings)
-        with gathering, pretending, go_structs.stating(empties):
+        with request_warnings.Gathering(warnings), dry_runs.Pretending(bool(asked.dry_run)):
             writer = applies.writer(asked, by, self._tracks_all, empties)
-            entry, obj = await self._registry.create_of(strategy, where.namespace, sent, writer)
+            creating = self._registry.create_of(strategy, where.namespace, sent, writer)
+            entry, obj = await (_stating(empties, creating) if empties else creating)
         if asked.dry_run:
             return api_pb2.ObjectResponse(object=entry.value, warnings=warnings)
         if where.resource == "pods":
@@ -314,15 +314,15 @@ class Requests:
         resource = scales.RESOURCE if is_scale else self._registry.strategy_of(where).resource
         sent, warnings, empties = _body(resource, request.object, request.content_type, asked.field_validation)
         writer = applies.writer(asked, by, self._tracks_all, empties)
-        pretending, gathering = dry_runs.Pretending(bool(asked.dry_run)), request_warnings.Gathering(warnings)
-        with gathering, pretending, go_structs.stating(empties):
+        with request_warnings.Gathering(warnings), dry_runs.Pretending(bool(asked.dry_run)):
             if is_scale:
                 wanted = cast(autoscaling_v1_pb2.Scale, sent)
                 wire = await self._scaler.scale(where, wanted.metadata.name, lambda scale: wanted, writer)
                 return api_pb2.ObjectResponse(object=wire, warnings=warnings)
-            entry, gone, created = await self._registry.put(
+            putting = self._registry.put(
                 where.resource, where.namespace, sent, request.subresource, writer, request.name, where.version
             )
+            entry, gone, created = await (_stating(empties, putting) if empties else putting)
         wire = entry.value if entry.revision == NOT_WRITTEN else entry.wire
         return api_pb2.ObjectResponse(object=wire, gone=gone, created=created, warnings=warnings)
 
@@ -480,10 +480,18 @@ def _asking(request: attributes.Request | None, by: str) -> str:
     return f"{by}/{client}" if client else by
 
 
+_Result = TypeVar("_Result")
+
+
+async def _stating(empties: Iterable[go_structs.Path], write: Awaitable[_Result]) -> _Result:
+    with go_structs.stating(empties):
+        return await write
+
+
 def _body(resource: resources.Resource, data: bytes, content_type: str, level: str) -> bodies.Body:
     if content_type:
         return bodies.read(resource, data, content_type, level)
-    return bodies.Body(entries.decode(resource, data), [])
+    return entries.decode(resource, data), [], ()
 
 
 def _written(entry: Entry, gone: bool) -> Answer:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 from google.protobuf.message import DecodeError
@@ -37,13 +37,9 @@ class _Mapping(dict[str, Any]):
     pairs: list[tuple[str, Any]] | None
 
 
-class Body(NamedTuple):
-    """What a request sends."""
-
-    obj: Any
-    warnings: list[str]
-    empties: tuple[go_structs.Path, ...] = ()
-    """See :func:`.schemas.stated_empties`."""
+Body = tuple[Any, list[str], tuple[go_structs.Path, ...]]
+"""What a request sends: an object, warnings about it, and which lists and maps it states that have nothing
+(:func:`.schemas.stated_empties`)."""
 
 
 def read(resource: Resource, data: bytes, content_type: str, level: str) -> Body:
@@ -59,7 +55,7 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> Body
                 go_values.tidy(obj)
         except (DecodeError, ValueError) as error:
             raise BadRequest(f"the object is not a {resource.kind}: {error}") from None
-        return Body(obj, [])
+        return obj, [], ()
     plain, problems = parse(data, content_type, f"must be of type {resource.kind}")
     _check_kind(resource, plain)
     # Go's decoder reads the second value of a key into what it has made of the first.
@@ -75,17 +71,19 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> Body
     if wrong or why:
         raise BadRequest(f"{what}: {why or '; '.join(str(problem) for problem in wrong)}")
     go_values.trim(obj)
-    empties = tuple(schemas.stated_empties(name, plain)) if name is not None else ()
+    empties: tuple[go_structs.Path, ...] = ()
+    if name is not None and (b"[]" in data or b"{}" in data):
+        empties = tuple(schemas.stated_empties(name, plain))
     if name is not None and content_type == JSON and (problems or more):
-        return Body(obj, judged(go_decoding.strict(name, plain), level, what), empties)
-    return Body(obj, judged([*problems, *unknown(more)], level, what), empties)
+        return obj, judged(go_decoding.strict(name, plain), level, what), empties
+    return obj, judged([*problems, *unknown(more)], level, what), empties
 
 
 def _read_custom(resource: Served, data: bytes, content_type: str, level: str) -> Body:
     """As :func:`read`: there is no protobuf of custom kinds but kemu's own."""
     if content_type == PROTOBUF:
         try:
-            return Body(resource.message.FromString(data), [])
+            return resource.message.FromString(data), [], ()
         except DecodeError as error:
             raise BadRequest(f"the object is not a {resource.kind}: {error}") from None
     plain, problems = parse(data, content_type, f"must be of type {resource.kind}")
@@ -101,7 +99,7 @@ def _read_custom(resource: Served, data: bytes, content_type: str, level: str) -
     obj, wrong = convert.partial_json(resource.message, plain)
     if wrong:
         raise BadRequest(f"{what}: {'; '.join(map(str, wrong))}")
-    return Body(obj, judged([*problems, *more], level, what))
+    return obj, judged([*problems, *more], level, what), ()
 
 
 def _check_custom_kind(resource: Served, plain: dict[str, Any]) -> None:
