@@ -122,9 +122,12 @@ def test_times_are_whole_seconds_in_utc(given_text: str, written: str) -> None:
 
 
 def test_micro_times_have_six_digits() -> None:
-    lease = convert.from_json(coordination_v1_pb2.Lease, {"spec": {"renewTime": "2024-01-01T00:00:00.5Z"}})
+    lease = convert.from_json(coordination_v1_pb2.Lease, {"spec": {"renewTime": "2024-01-01T00:00:00.500000Z"}})
     assert lease.spec.renewTime.nanos == 500_000_000
     assert convert.to_json(lease) == {"spec": {"renewTime": "2024-01-01T00:00:00.500000Z"}}
+    for text in ("2024-01-01T00:00:00Z", "2024-01-01T00:00:00.5Z", "2024-01-01T00:00:00.5000000Z"):
+        with pytest.raises(convert.ConversionError):
+            convert.from_json(coordination_v1_pb2.Lease, {"spec": {"renewTime": text}})
 
 
 def test_numbers_may_stand_for_quantities() -> None:

@@ -94,7 +94,6 @@ def test_the_samples_are_there() -> None:
         "Pod spec.securityContext.sysctls",
         "ReplicaSet spec.template.spec.volumes[0].glusterfs",
         "StatefulSet spec.template.spec.securityContext.sysctls",
-        "Node spec.configSource",
     } <= paths
 
 

@@ -717,7 +717,12 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
         (
             NODE,
             {"spec__taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoSchedule"}]},
-            ['metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}'],
+            [
+                (
+                    'metadata.taints[1]: Duplicate value: {"Key":"a","Value":"","Effect":"NoSchedule",'
+                    '"TimeAdded":null}: taints must be unique by key and effect pair'
+                )
+            ],
         ),
         (NODE, {"spec__taints": [{"key": "a"}]}, ["metadata.taints[0].effect: Required value"]),
         (
@@ -961,7 +966,7 @@ def test_features_that_a_node_declares_are_names_in_order() -> None:
     )
     order = "list must be sorted alphabetically"
     found: list[Cause] = []
-    core._check_node_status(node, node, found)
+    core._check_node_change(node, node, found)
     assert [f"{one.field}: {one.message}" for one in found] == [
         f'status.declaredFeatures[0]: Invalid value: "b": invalid feature name "b": {camel}',
         f'status.declaredFeatures[1]: Invalid value: "A-B": {order}',

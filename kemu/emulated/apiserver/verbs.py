@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from typing import Any, TypeVar, cast
 
 from google.protobuf.message import DecodeError
 
@@ -25,7 +25,7 @@ from kemu.emulated.apiserver.registry.reads import Reader
 from kemu.emulated.apiserver.registry.registry import Registry
 from kemu.emulated.apiserver.storage import NOT_WRITTEN, Entry
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.conversion import convert, go_structs
 from kemu.emulated.objects.wire import shared_objects
 from kemu.messages.k8s import autoscaling_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomObject
@@ -271,10 +271,12 @@ class Requests:
         where, asked = request.resource, request.options
         options.check_write("CreateOptions", asked)
         strategy = self._registry.strategy_of(where)
-        sent, warnings = _body(strategy.resource, request.object, request.content_type, asked.field_validation)
+        body = _body(strategy.resource, request.object, request.content_type, asked.field_validation)
+        sent, warnings, empties = body
         with request_warnings.Gathering(warnings), dry_runs.Pretending(bool(asked.dry_run)):
-            writer = applies.writer(asked, by, self._tracks_all)
-            entry, obj = await self._registry.create_of(strategy, where.namespace, sent, writer)
+            writer = applies.writer(asked, by, self._tracks_all, empties)
+            creating = self._registry.create_of(strategy, where.namespace, sent, writer)
+            entry, obj = await (_stating(empties, creating) if empties else creating)
         if asked.dry_run:
             return api_pb2.ObjectResponse(object=entry.value, warnings=warnings)
         if where.resource == "pods":
@@ -307,19 +309,20 @@ class Requests:
 
     async def _update_with_options(self, request: api_pb2.UpdateRequest, by: str) -> Answer:
         where, asked = request.resource, request.options
-        writer = applies.writer(asked, by, self._tracks_all)
         options.check_write("UpdateOptions", asked)
         is_scale = request.subresource == scales.SCALE
         resource = scales.RESOURCE if is_scale else self._registry.strategy_of(where).resource
-        sent, warnings = _body(resource, request.object, request.content_type, asked.field_validation)
+        sent, warnings, empties = _body(resource, request.object, request.content_type, asked.field_validation)
+        writer = applies.writer(asked, by, self._tracks_all, empties)
         with request_warnings.Gathering(warnings), dry_runs.Pretending(bool(asked.dry_run)):
             if is_scale:
                 wanted = cast(autoscaling_v1_pb2.Scale, sent)
                 wire = await self._scaler.scale(where, wanted.metadata.name, lambda scale: wanted, writer)
                 return api_pb2.ObjectResponse(object=wire, warnings=warnings)
-            entry, gone, created = await self._registry.put(
+            putting = self._registry.put(
                 where.resource, where.namespace, sent, request.subresource, writer, request.name, where.version
             )
+            entry, gone, created = await (_stating(empties, putting) if empties else putting)
         wire = entry.value if entry.revision == NOT_WRITTEN else entry.wire
         return api_pb2.ObjectResponse(object=wire, gone=gone, created=created, warnings=warnings)
 
@@ -477,11 +480,18 @@ def _asking(request: attributes.Request | None, by: str) -> str:
     return f"{by}/{client}" if client else by
 
 
-def _body(
-    resource: resources.Resource, data: bytes, content_type: str, level: str
-) -> tuple[KubernetesObject, list[str]]:
-    """An object, and warnings about it."""
-    return bodies.read(resource, data, content_type, level) if content_type else (entries.decode(resource, data), [])
+_Result = TypeVar("_Result")
+
+
+async def _stating(empties: Iterable[go_structs.Path], write: Awaitable[_Result]) -> _Result:
+    with go_structs.stating(empties):
+        return await write
+
+
+def _body(resource: resources.Resource, data: bytes, content_type: str, level: str) -> bodies.Body:
+    if content_type:
+        return bodies.read(resource, data, content_type, level)
+    return entries.decode(resource, data), [], ()
 
 
 def _written(entry: Entry, gone: bool) -> Answer:

@@ -197,6 +197,16 @@ def label_value(text: str) -> Messages:
 
 
 @text_cache(4096)
+def domain_name(text: str) -> tuple[str, str]:
+    """``IsFullyQualifiedDomainName``: the part that is wrong, and what is wrong with it; empty texts: nothing is."""
+    name = text.removesuffix(".")
+    if problems := dns_subdomain(name):
+        return name, ",".join(problems)
+    if "." not in name:
+        return name, "should be a domain with at least two segments separated by dots"
+    return next(((label, ",".join(problems)) for label in name.split(".") if (problems := dns_label(label))), ("", ""))
+
+
 def port_name(text: str) -> Messages:
     """The name of a container port."""
     problems = []
@@ -266,23 +276,27 @@ def _in_form(text: str, parsed: object) -> Messages:
 
 def old_address(text: str) -> Messages:
     """An IP address in a field that is older than that (``IsValidIPForLegacyField``)."""
-    bare = without_zeros(text)
-    try:
-        parsed = ipaddress.ip_address(bare)
-    except ValueError:
+    parsed = parsed_address(text)
+    if parsed is None:
         return (_VALID_ADDRESS,)
-    if "%" in text:
-        return (_VALID_ADDRESS,)
-    if bare != text:
+    if without_zeros(text) != text:
         return ("must not have leading 0s",)
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
         return ("must not be an IPv4-mapped IPv6 address",)
     return ()
 
 
-def is_old_address(text: str) -> bool:
-    """Whether Go once took the text for an IP address (``ParseIPSloppy``)."""
-    return old_address(text) != (_VALID_ADDRESS,)
+def parsed_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An IP address, also with zeros in front of its numbers (``ParseIPSloppy``); None: it is none."""
+    try:
+        return None if "%" in text else ipaddress.ip_address(without_zeros(text))
+    except ValueError:
+        return None
+
+
+def is_network(text: str) -> bool:
+    """Whether it is a range of addresses, also one in a bad form (``ParseCIDRSloppy``)."""
+    return old_network(text) != (_VALID_NETWORK,)
 
 
 def old_network(text: str) -> Messages:

@@ -55,7 +55,9 @@ class Bootstrap:
     async def begin(self, address: str, port: int) -> None:
         """``address``, ``port``: where the API is served. Returns when the rest is there, too."""
         await self._make(_service(self._address))
-        await self._make(_endpoint_slice(address, port))
+        with contextlib.suppress(errors.Invalid):
+            # No cluster has endpoints that only the machine itself can reach.
+            await self._make(_endpoint_slice(address, port))
         for one in self._more:
             await self._make(one)
         await self._flows.begin()

@@ -289,6 +289,8 @@ class Services:
 
     async def _derive(self, service: core_v1_pb2.Service, family: str, wanted: str) -> str:
         """From the name of the Service."""
+        if dry_runs.ACTIVE.get():
+            return _pretend(service, [_USUAL], wanted)
         usual, taken = _USUAL, self._used.get().addresses
         if not wanted:
             numbers, start = range(usual.offset, usual.end), _number_of(service)
@@ -362,7 +364,7 @@ class Services:
             number, path = port.nodePort, f"spec.ports[{index}].nodePort"
             if not number or number in own:
                 continue
-            if number not in _NODE_PORTS:
+            if number not in _NODE_PORTS and not dry_runs.ACTIVE.get():
                 text = f"{_NODE_PORTS[0]}-{_NODE_PORTS[-1]}"
                 why = f"provided port is not in the valid range. The range of valid ports is {text}"
                 problems.append(causes.invalid(path, number, why))

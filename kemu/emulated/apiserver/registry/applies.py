@@ -8,13 +8,13 @@ an actor creates without saying who it is stays untracked, and costs nothing, un
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import bodies
 from kemu.emulated.objects import times
 from kemu.emulated.objects.caches import text_cache
-from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.conversion import convert, go_structs
 from kemu.emulated.objects.managed_fields import known_updates, managers, scales, shapes
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.templates import generations
@@ -31,16 +31,21 @@ class Writer:
     manager: str
     is_tracked: bool
     """Whether an object that this writer creates is tracked."""
+    empties: tuple[go_structs.Path, ...] = ()
+    """Lists and maps without anything that are stated in the body (:func:`.schemas.stated_empties`)."""
 
 
 APPLIED = Writer("", True)
 """Who has applied: the entries are right already."""
 
 
-def writer(request: api_pb2.WriteOptions, by: str, tracks_all: bool) -> Writer:
+def writer(
+    request: api_pb2.WriteOptions, by: str, tracks_all: bool, empties: tuple[go_structs.Path, ...] = ()
+) -> Writer:
     """``by``: see :func:`actor`."""
     name = managers.name_of(request.field_manager, request.user_agent)
-    return Writer(name, True) if name or request.user_agent else actor(by, tracks_all)
+    found = Writer(name, True) if name or request.user_agent else actor(by, tracks_all)
+    return replace(found, empties=empties) if empties else found
 
 
 @text_cache(10_000)
@@ -56,7 +61,8 @@ def track(
     if isinstance(new, apps_v1_pb2.DaemonSet) and not subresource:
         # In apps/v1 every writer states it. The strategy puts the true one.
         generations.put(new, generations.of(new))
-    known_updates.update(_manager(resource, subresource), old, new, by.manager, now_ns // 1_000_000_000)
+    now_s = now_ns // 1_000_000_000
+    known_updates.update(_manager(resource, subresource), old, new, by.manager, now_s, by.empties)
 
 
 def _manager(resource: Resource, subresource: str) -> managers.FieldManager:

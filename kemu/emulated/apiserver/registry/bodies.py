@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import options
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.conversion import convert, go_values, json_readers, sizes, yaml_texts
+from kemu.emulated.objects.conversion import convert, go_structs, go_values, json_readers, sizes, yaml_texts
 from kemu.emulated.objects.managed_fields import go_decoding, schemas
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.resources import Resource
@@ -38,8 +38,13 @@ class _Mapping(dict[str, Any]):
     pairs: list[tuple[str, Any]] | None
 
 
-def read(resource: Resource, data: bytes, content_type: str, level: str) -> tuple[Any, list[str]]:
-    """The object and warnings about it. ``level``: of :mod:`options`, or "". Raises :class:`kemu.errors.BadRequest`."""
+Body = tuple[Any, list[str], tuple[go_structs.Path, ...]]
+"""What a request sends: an object, warnings about it, and which lists and maps it states that have nothing
+(:func:`.schemas.stated_empties`)."""
+
+
+def read(resource: Resource, data: bytes, content_type: str, level: str) -> Body:
+    """``level``: of :mod:`options`, or "". Raises :class:`kemu.errors.BadRequest`."""
     message: Any = resource.message
     if isinstance(resource, Served):
         return _read_custom(resource, data, content_type, level)
@@ -51,7 +56,7 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> tupl
                 go_values.tidy(obj)
         except (DecodeError, ValueError) as error:
             raise BadRequest(f"the object is not a {resource.kind}: {error}") from None
-        return obj, []
+        return obj, [], ()
     plain, problems = parse(data, content_type, f"must be of type {resource.kind}")
     _check_kind(resource, plain)
     # Go's decoder reads the second value of a key into what it has made of the first.
@@ -67,16 +72,19 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> tupl
     if wrong or why:
         raise BadRequest(f"{what}: {why or '; '.join(str(problem) for problem in wrong)}")
     go_values.trim(obj)
+    empties: tuple[go_structs.Path, ...] = ()
+    if name is not None and (b"[]" in data or b"{}" in data):
+        empties = tuple(schemas.stated_empties(name, plain))
     if name is not None and content_type == JSON and (problems or more):
-        return obj, judged(go_decoding.strict(name, plain), level, what)
-    return obj, judged([*problems, *unknown(more)], level, what)
+        return obj, judged(go_decoding.strict(name, plain), level, what), empties
+    return obj, judged([*problems, *unknown(more)], level, what), empties
 
 
-def _read_custom(resource: Served, data: bytes, content_type: str, level: str) -> tuple[Any, list[str]]:
+def _read_custom(resource: Served, data: bytes, content_type: str, level: str) -> Body:
     """As :func:`read`: there is no protobuf of custom kinds but kemu's own."""
     if content_type == PROTOBUF:
         try:
-            return resource.message.FromString(data), []
+            return resource.message.FromString(data), [], ()
         except DecodeError as error:
             raise BadRequest(f"the object is not a {resource.kind}: {error}") from None
     plain, problems = parse(data, content_type, f"must be of type {resource.kind}")
@@ -92,7 +100,7 @@ def _read_custom(resource: Served, data: bytes, content_type: str, level: str) -
     obj, wrong = convert.partial_json(resource.message, plain)
     if wrong:
         raise BadRequest(f"{what}: {'; '.join(map(str, wrong))}")
-    return obj, judged([*problems, *more], level, what)
+    return obj, judged([*problems, *more], level, what), ()
 
 
 def _check_custom_kind(resource: Served, plain: dict[str, Any]) -> None:

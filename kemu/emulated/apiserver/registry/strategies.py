@@ -14,7 +14,7 @@ from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import selections
 from kemu.emulated.apiserver.custom import checks
 from kemu.emulated.objects import meta, names, resources
-from kemu.emulated.objects.defaulting import data_sources, definitions, devices
+from kemu.emulated.objects.defaulting import core, data_sources, definitions, devices, small_groups, storage
 from kemu.emulated.objects.devices import claims
 from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.resources import Resource
@@ -29,6 +29,7 @@ from kemu.messages.k8s import (
     apiregistration_v1_pb2,
     apps_v1_pb2,
     core_v1_pb2,
+    discovery_v1_pb2,
     resource_v1_pb2,
 )
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
@@ -299,6 +300,13 @@ def _has_new_template(new: core_v1_pb2.PodTemplate, old: core_v1_pb2.PodTemplate
     return bool(new.template != old.template)
 
 
+def _prepare_endpoints(new: discovery_v1_pb2.EndpointSlice, old: discovery_v1_pb2.EndpointSlice) -> None:
+    """``endpointSliceStrategy.PrepareForUpdate``, which counts what it then drops."""
+    if _has_new_endpoints(new, old):
+        new.metadata.generation = old.metadata.generation + 1
+    small_groups.drop_topology(new, old)
+
+
 def _has_new_endpoints(new: KubernetesObject, old: KubernetesObject) -> bool:
     """Anything but the metadata without labels."""
     if not meta.have_same_entries(new.metadata.labels, old.metadata.labels):
@@ -375,6 +383,16 @@ class Strategy:
     """(new, old)."""
 
 
+def _without_old(prepare: Callable[[Any], None]) -> Callable[[Any, Any], None]:
+    """For what an update may not say whatever was there."""
+    return lambda new, _old: prepare(new)
+
+
+def _prepare_node_status(new: core_v1_pb2.Node, old: core_v1_pb2.Node) -> None:
+    _keep_spec(new, old)
+    core.drop_node_configuration(new)
+
+
 def _prepare_claim(new: core_v1_pb2.PersistentVolumeClaim, old: core_v1_pb2.PersistentVolumeClaim) -> None:
     data_sources.prepare(new.spec, old.spec)
 
@@ -384,6 +402,10 @@ _RULES: dict[str, dict[str, Any]] = {
         "prepare_create": _prepare_namespace,
         "prepare_update": _keep_namespace_finalizers,
         "subresources": {"status": STATUS, "finalize": Subresource(_keep_status, _check_finalize)},
+    },
+    "nodes": {
+        "prepare_update": _without_old(core.drop_node_configuration),
+        "subresources": {"status": Subresource(_prepare_node_status, kinds.validate_status_update)},
     },
     "pods": {
         "counts": _has_new_spec,
@@ -403,6 +425,7 @@ _RULES: dict[str, dict[str, Any]] = {
     "services": {"create_on_update": True, "prepare_update": _drop_of_other_type},
     "endpoints": {"create_on_update": True},
     "limitranges": {"create_on_update": True},
+    "serviceaccounts": {"prepare_update": _without_old(core.drop_secret_fields)},
     "secrets": {"prepare_update": _prepare_secret},
     "persistentvolumes": {
         "stamp": _time_phase,
@@ -424,10 +447,18 @@ _RULES: dict[str, dict[str, Any]] = {
     },
     "jobs": {"counts": _has_new_spec, "dependents": ORPHANED},
     "cronjobs": {"counts": _has_new_spec},
-    "leases": {"unconditional_update": False, "create_on_update": True},
+    "leases": {
+        "unconditional_update": False,
+        "create_on_update": True,
+        "prepare_update": small_groups.drop_coordination,
+    },
     "runtimeclasses": {"unconditional_update": False, "create_on_update": True},
     "poddisruptionbudgets": {"counts": _has_new_spec, "unconditional_update": False},
-    "csidrivers": {"counts": _has_new_spec, "unconditional_update": False},
+    "csidrivers": {
+        "counts": _has_new_spec,
+        "unconditional_update": False,
+        "prepare_update": storage.drop_disabled_of_driver,
+    },
     "csinodes": {"unconditional_update": False},
     "csistoragecapacities": {"unconditional_update": False},
     "volumeattachments": {
@@ -437,7 +468,7 @@ _RULES: dict[str, dict[str, Any]] = {
     "ingresses": {"counts": _has_new_spec},
     "ingressclasses": {"counts": _has_new_spec},
     "networkpolicies": {"counts": _has_new_spec},
-    "endpointslices": {"counts": _has_new_endpoints},
+    "endpointslices": {"prepare_update": _prepare_endpoints},
     "certificatesigningrequests": {
         "prepare_update": _keep_spec,
         "subresources": {

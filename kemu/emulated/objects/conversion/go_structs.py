@@ -1,22 +1,32 @@
-"""Objects as the API server's own types have them, in the JSON of its error texts.
+"""Structs of Kubernetes' internal types as Go's JSON encoder writes them, in messages about refused values.
 
-What it checks are its own structs, not those of the API: their fields have no names for JSON, so each stands there
-under its Go name, set or not. Of types that both share (``meta.v1``) JSON is as usual.
+Internal types have no JSON tags: every field is there, by its Go name. They have the fields of the types of the API,
+mostly in their order; types of ``meta/v1`` are the same ones, and have their tags.
+
+Until an object is stored, Go keeps ``[]`` and ``{}`` apart from null; messages do not. So those that the body of a
+request states stand in :data:`STATED` while it is carried out.
 """
 
 from __future__ import annotations
 
-import base64
+import contextlib
+import difflib
+import json
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.conversion import convert, go_members, json_writers
 from kemu.emulated.objects.facts import go_types
+from kemu.emulated.objects.facts.go_types import Field
 from kemu.emulated.objects.plain import Json
 
-_SHARED = "meta.v1."
+_MESSAGES, _META = "kemu.k8s.", "meta.v1."
+_LEAVES = (go_members.INT_OR_STRING, go_members.TIME, "meta.v1.MicroTime")
 _EMBEDDED = ("meta.v1.TypeMeta", "meta.v1.ObjectMeta")
 """Without a name for JSON they are part of the struct that embeds them."""
 _POD_SPEC, _CONTEXT = "core.v1.PodSpec", "core.v1.PodSecurityContext"
@@ -26,18 +36,117 @@ _AFTER: dict[str, dict[str, str]] = {
     _POD_SPEC: {"setHostnameAsFQDN": "subdomain", "preemptionPolicy": "priority", "overhead": "runtimeClassName"},
     _CONTEXT: {"fsGroupChangePolicy": "fsGroup"},
     "core.v1.VolumeSource": {"quobyte": "rbd"},
+    "core.v1.PersistentVolumeSource": {"quobyte": "rbd", "flexVolume": "iscsi"},
 }
-"""Fields that stand elsewhere than in the types of the API: each, and the one before it."""
-_ZEROS: dict[str, Json] = {"string": "", "bool": False, "int32": 0, "int64": 0, "float64": 0}
+"""Fields that stand elsewhere in internal types than in those of the API: each, and the one before it."""
+_ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
-def to_value(message: Message) -> Json:
-    """Fields in Go's order."""
-    return _value(message.DESCRIPTOR.full_name.removeprefix("kemu.k8s."), message)
+Path = tuple[str | int, ...]
+"""From an object: JSON names of fields and indexes."""
+
+STATED: ContextVar[frozenset[Path]] = ContextVar("stated", default=frozenset())
+"""Lists and maps without anything that a request states."""
 
 
-@lru_cache(None)
-def _fields(name: str) -> tuple[go_types.Field, ...]:
+@contextlib.contextmanager
+def stating(empties: Iterable[Path]) -> Iterator[None]:
+    """For what is said about a request."""
+    was = STATED.set(frozenset(empties))
+    try:
+        yield
+    finally:
+        STATED.reset(was)
+
+
+def value(message: Message, path: Path | None = None) -> Json:
+    """The JSON value; fields of structs in Go's order, keys of maps sorted. ``path``: where it stands in the object of
+    a request; None: it is of another one, or that makes no difference."""
+    name = message.DESCRIPTOR.full_name
+    if name in json_writers.PLAIN:
+        return convert.to_value(message)
+    return _value(name.removeprefix(_MESSAGES), message, path if STATED.get() else None)
+
+
+def text(data: Json, *, indent: int | None = None) -> str:
+    """``json.Marshal``, or with an indent ``json.MarshalIndent``."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    # Outside of strings none of these characters occurs.
+    return json.dumps(data, ensure_ascii=False, separators=separators, indent=indent).translate(_ESCAPED)
+
+
+def diff(old: Message, new: Message, path: Path | None = None) -> str:
+    """How two structs differ (``k8s.io/apimachinery/pkg/util/diff``). ``path``: that of the new one."""
+    shown = value(old), value(new, path)
+    before, after = (f"{text(one, indent=1)}\n".splitlines(keepends=True) for one in shown)
+    # The first two lines would name files.
+    return "".join(list(difflib.unified_diff(before, after))[2:])
+
+
+def nothing(empty: Json, path: Path) -> Json:
+    """A list or map that has nothing: what is empty, or null if the request does not state it."""
+    return empty if path in STATED.get() else None
+
+
+def _value(name: str, given: Any, path: Path | None) -> Json:
+    if name == go_members.QUANTITY:
+        return "0" if given is None else _quantity(given.string)
+    if name in _LEAVES:
+        return None if given is None else convert.to_value(given)
+    pair = go_types.map_types(name)
+    if pair is not None:
+        if not given:
+            return None if path is None else nothing({}, path)
+        return {key: _value(pair[1], given[key], None) for key in sorted(given)}
+    element = go_types.element_type(name)
+    if element is not None:
+        if not given:
+            return None if path is None else nothing([], path)
+        return [_value(element, one, _below(path, index)) for index, one in enumerate(given)]
+    if go_types.fields_of(name) is not None:
+        return _struct(name, given, path)
+    plain = go_types.plain(name)
+    if plain == "string":
+        return given or ""
+    return bool(given) if plain == "bool" else given or 0
+
+
+def _below(path: Path | None, step: str | int) -> Path | None:
+    return None if path is None else (*path, step)
+
+
+def _struct(name: str, message: Message | None, path: Path | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    is_tagged = name.startswith(_META)
+    for field in _fields(name):
+        given = go_members.read(message, name, field)
+        if not field.json or (field.type in _EMBEDDED and not is_tagged):
+            found.update(_struct(field.type, given, path))
+            continue
+        written = _member(field, given, _below(path, field.json))
+        if not is_tagged:
+            found[field.name] = written
+        elif field.is_always_there or (given is not None if field.type.startswith("*") else written):
+            found[field.json] = written
+    if name == _POD_SPEC:
+        fields = {field.json: field for field in go_types.fields_of(name) or ()}
+        context = {
+            fields[one].name: _member(fields[one], go_members.read(message, name, fields[one]), None)
+            for one in _NOT_IN_POD_SPEC[1:]
+        }
+        given = go_members.read(message, name, fields["securityContext"])
+        found["SecurityContext"] = {**context, **_struct(_CONTEXT, given, None)}
+    return found
+
+
+def _member(field: Field, given: Any, path: Path | None) -> Json:
+    if given is None and field.type.startswith("*"):
+        return None
+    return _value(field.type.removeprefix("*"), given, path)
+
+
+@lru_cache(256)
+def _fields(name: str) -> tuple[Field, ...]:
     fields = {field.json or field.type: field for field in go_types.fields_of(name) or ()}
     order = [one for one in fields if not (name == _POD_SPEC and one in _NOT_IN_POD_SPEC)]
     for moved, before in _AFTER.get(name, {}).items():
@@ -46,61 +155,8 @@ def _fields(name: str) -> tuple[go_types.Field, ...]:
     return tuple(fields[one] for one in order)
 
 
-def _write_struct(name: str, message: Message | None, found: dict[str, Any]) -> None:
-    is_shared = name.startswith(_SHARED)
-    for field in _fields(name):
-        if not field.json or (field.type in _EMBEDDED and not is_shared):
-            _write_struct(field.type, cast(Message | None, _member(message, field)), found)
-            continue
-        value = _member(message, field)
-        is_empty = value is None or (not field.type.startswith("*") and not value)
-        if is_shared and is_empty and not field.is_always_there:
-            continue
-        found[field.json if is_shared else field.name] = _value(field.type, value)
-    if name == _POD_SPEC:
-        fields = {field.json: field for field in go_types.fields_of(name) or ()}
-        moved = [fields[one] for one in _NOT_IN_POD_SPEC[1:]]
-        context = found["SecurityContext"] = {one.name: _value(one.type, _member(message, one)) for one in moved}
-        _write_struct(_CONTEXT, cast(Message | None, _member(message, fields["securityContext"])), context)
-
-
-def _member(message: Message | None, field: go_types.Field) -> object:
-    """None: it is not set, or empty."""
-    if message is None:
-        return None
-    described = message.DESCRIPTOR.fields_by_name.get(field.json or _embedded(message, field.type.rpartition(".")[2]))
-    if described is None:
-        return None
-    if described.is_repeated:
-        return getattr(message, described.name) or None
-    return getattr(message, described.name) if message.HasField(described.name) else None
-
-
-def _embedded(message: Message, struct: str) -> str:
-    messages = ((one.name, one.message_type) for one in message.DESCRIPTOR.fields)
-    return next((name for name, of in messages if of is not None and of.name == struct), "")
-
-
-def _value(name: str, held: object) -> Json:
-    value: Any = held
-    if name.startswith("*"):
-        return None if value is None else _value(name[1:], value)
-    if go_types.fields_of(name) is not None:
-        found: dict[str, Any] = {}
-        _write_struct(name, value, found)
-        return found
-    if isinstance(value, Message):
-        return convert.to_value(value)
-    pair = go_types.map_types(name)
-    if pair is not None:
-        return {key: _value(pair[1], value[key]) for key in sorted(value)} if value else None
-    element = go_types.element_type(name)
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if element is not None:
-        return [_value(element, one) for one in value] if value else None
-    if value is None:
-        leaf = go_types.leaf(name)
-        return leaf[1] if leaf is not None else _ZEROS.get(go_types.plain(name))
-    found_value: Json = value
-    return found_value
+def _quantity(given: str) -> str:
+    try:
+        return str(quantities.parse(given))
+    except ValueError:
+        return given

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -422,9 +423,16 @@ def _read_time(message: meta_v1_pb2.Time, value: Json) -> None:
     message.seconds = times.parse_time(value) // 1_000_000_000
 
 
+_MICROS = re.compile(r"[.,][0-9]{6}(Z|[+-][0-9:]+)\Z")
+"""Kubernetes takes neither more digits of a second nor less."""
+
+
 def _read_micro_time(message: meta_v1_pb2.MicroTime, value: Json) -> None:
+    what = "must be a time such as 2006-01-02T15:04:05.000000Z, not"
     if not isinstance(value, str):
-        raise ValueError(f"must be a time such as 2006-01-02T15:04:05.000000Z, not {kind_of(value)}")
+        raise ValueError(f"{what} {kind_of(value)}")
+    if not _MICROS.search(value):
+        raise ValueError(f"{what} {value!r}")
     message.seconds, message.nanos = divmod(times.parse_time(value), 1_000_000_000)
 
 

@@ -6,7 +6,6 @@ from kemu.emulated.objects.defaulting import pods, shared
 from kemu.messages.k8s import (
     autoscaling_v2_pb2,
     core_v1_pb2,
-    discovery_v1_pb2,
     networking_v1_pb2,
     policy_v1_pb2,
     scheduling_v1_pb2,
@@ -21,8 +20,8 @@ def _default_node(node: core_v1_pb2.Node) -> None:
     if status.capacity and not status.allocatable:
         for name in status.capacity:
             status.allocatable[name].string = status.capacity[name].string
-    pods.round_up(status.capacity)
-    pods.round_up(status.allocatable)
+    shared.round_up(status.capacity)
+    shared.round_up(status.allocatable)
 
 
 def _default_namespace(namespace: core_v1_pb2.Namespace) -> None:
@@ -92,6 +91,21 @@ def _default_secret(secret: core_v1_pb2.Secret) -> None:
     secret.ClearField("stringData")
 
 
+def drop_node_configuration(node: core_v1_pb2.Node) -> None:
+    """The kubelet no longer reads its configuration there (``node.dropDisabledFields``)."""
+    node.spec.ClearField("configSource")
+    node.status.ClearField("config")
+
+
+def drop_secret_fields(account: core_v1_pb2.ServiceAccount) -> None:
+    """Of its secrets an account keeps the names (``cleanSecretReferences``)."""
+    for secret in account.secrets:
+        name = secret.name
+        secret.Clear()
+        if name:
+            secret.name = name
+
+
 def _prepare_status_only(obj: core_v1_pb2.Service) -> None:
     """A kind without a generation."""
     obj.ClearField("status")
@@ -114,12 +128,13 @@ FILL = {
 }
 
 PREPARE = {
+    core_v1_pb2.Node: drop_node_configuration,
+    core_v1_pb2.ServiceAccount: drop_secret_fields,
     core_v1_pb2.Service: _prepare_status_only,
     core_v1_pb2.PodTemplate: shared.prepare_generation,
     networking_v1_pb2.Ingress: shared.prepare_status,
     networking_v1_pb2.IngressClass: shared.prepare_generation,
     networking_v1_pb2.NetworkPolicy: shared.prepare_generation,
-    discovery_v1_pb2.EndpointSlice: shared.prepare_generation,
     autoscaling_v2_pb2.HorizontalPodAutoscaler: _prepare_status_only,
     core_v1_pb2.ReplicationController: shared.prepare_status,
     policy_v1_pb2.PodDisruptionBudget: shared.prepare_status,

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from google.protobuf.message import Message
-
-from kemu.emulated.objects.amounts import pod_totals, qos, quantities, requests
+from kemu.emulated.objects.amounts import pod_totals, qos, requests
 from kemu.emulated.objects.caches import text_cache
 from kemu.emulated.objects.defaulting import storage
-from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.emulated.objects.defaulting.shared import round_up
+from kemu.messages.k8s import core_v1_pb2
 
 DEFAULT_SCHEDULER = "default-scheduler"
 DEFAULT_GRACE_PERIOD_S = 30
-
-_MILLI_NANO = 1_000_000
 
 
 def default_pod(pod: core_v1_pb2.Pod) -> None:
@@ -162,23 +159,6 @@ def _default_field(user: core_v1_pb2.EnvVarSource | core_v1_pb2.DownwardAPIVolum
         user.fieldRef.apiVersion = "v1"
 
 
-_TEXTS: Mapping[str, Mapping[str, str]] = {
-    "iscsi": {"iscsiInterface": "default"},
-    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
-    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
-}
-"""Of sources of volumes: what stands where there is no text."""
-_STATED: Mapping[str, Mapping[str, str | int | bool]] = {
-    "secret": {"defaultMode": 0o644},
-    "configMap": {"defaultMode": 0o644},
-    "downwardAPI": {"defaultMode": 0o644},
-    "projected": {"defaultMode": 0o644},
-    "hostPath": {"type": ""},
-    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
-}
-"""What stands where nothing is stated."""
-
-
 def _default_volume(volume: core_v1_pb2.Volume) -> None:
     source = volume.volumeSource
     stated = source.ListFields()
@@ -186,7 +166,7 @@ def _default_volume(volume: core_v1_pb2.Volume) -> None:
         source.emptyDir.SetInParent()
         return
     for field, value in stated:
-        default_source(field.name, value)
+        storage.default_source(field.name, value)
     for item in source.downwardAPI.items:
         _default_field(item)
     for projection in source.projected.sources:
@@ -202,16 +182,6 @@ def _default_volume(volume: core_v1_pb2.Volume) -> None:
         source.image.pullPolicy = _pull_policy(source.image.reference)
     if source.HasField("ephemeral") and source.ephemeral.HasField("volumeClaimTemplate"):
         storage.default_claim_spec(source.ephemeral.volumeClaimTemplate.spec)
-
-
-def default_source(kind: str, source: Message) -> None:
-    """What pods and PersistentVolumes leave out of a source of this kind."""
-    for field, text in _TEXTS.get(kind, {}).items():
-        if not getattr(source, field):
-            setattr(source, field, text)
-    for field, value in _STATED.get(kind, {}).items():
-        if not source.HasField(field):
-            setattr(source, field, value)
 
 
 def _default_requests(resources: core_v1_pb2.ResourceRequirements) -> None:
@@ -246,27 +216,6 @@ def _default_pod_resources(pod: core_v1_pb2.Pod) -> None:
         if name not in wanted and requests.is_pod_level_resource(name):
             wanted[name].string = resources.limits[name].string
     round_up(wanted)
-
-
-def round_up(amounts: Mapping[str, meta_v1_pb2.Quantity]) -> None:
-    """Kubernetes stores amounts in thousandths at the finest."""
-    for name in amounts:
-        text = amounts[name].string
-        rounded = _milli_text(text)
-        if rounded is not text:
-            amounts[name].string = rounded
-
-
-@text_cache(65_536)
-def _milli_text(text: str) -> str:
-    """The text itself where it has no part below a thousandth."""
-    try:
-        quantity = quantities.parse(text)
-    except ValueError:
-        return text
-    if quantity.nano % _MILLI_NANO == 0:
-        return text
-    return str(quantities.Quantity(quantity.milli * _MILLI_NANO, quantity.format))
 
 
 def prepare_pod(pod: core_v1_pb2.Pod) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from kemu.emulated.objects.defaulting import shared
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 
@@ -17,6 +18,8 @@ def _fill_limit_range(limit_range: core_v1_pb2.LimitRange) -> None:
             _complete(item.default, item.max)
             _complete(item.defaultRequest, item.default)
             _complete(item.defaultRequest, item.min)
+        for field in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
+            shared.round_up(getattr(item, field))
 
 
 def _complete(amounts: Mapping[str, meta_v1_pb2.Quantity], others: Mapping[str, meta_v1_pb2.Quantity]) -> None:
@@ -25,10 +28,18 @@ def _complete(amounts: Mapping[str, meta_v1_pb2.Quantity], others: Mapping[str, 
             amounts[name].CopyFrom(others[name])
 
 
+def _fill_quota(quota: core_v1_pb2.ResourceQuota) -> None:
+    for amounts in (quota.spec.hard, quota.status.hard, quota.status.used):
+        shared.round_up(amounts)
+
+
 def _prepare_quota(quota: core_v1_pb2.ResourceQuota) -> None:
     quota.ClearField("status")
 
 
-FILL: dict[type[Message], Callable[[Any], None]] = {core_v1_pb2.LimitRange: _fill_limit_range}
+FILL: dict[type[Message], Callable[[Any], None]] = {
+    core_v1_pb2.LimitRange: _fill_limit_range,
+    core_v1_pb2.ResourceQuota: _fill_quota,
+}
 
 PREPARE: dict[type[Message], Callable[[Any], None]] = {core_v1_pb2.ResourceQuota: _prepare_quota}

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.caches import text_cache
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
+
+_MILLI_NANO = 1_000_000
 
 
 def default_replicas(
@@ -31,3 +37,24 @@ def prepare_status(obj: KubernetesObject) -> None:
 
 def prepare_generation(obj: KubernetesObject) -> None:
     obj.metadata.generation = 1
+
+
+def round_up(amounts: Mapping[str, meta_v1_pb2.Quantity]) -> None:
+    """Kubernetes stores amounts in thousandths at the finest."""
+    for name in amounts:
+        text = amounts[name].string
+        rounded = _milli_text(text)
+        if rounded is not text:
+            amounts[name].string = rounded
+
+
+@text_cache(65_536)
+def _milli_text(text: str) -> str:
+    """The text itself where it has no part below a thousandth."""
+    try:
+        quantity = quantities.parse(text)
+    except ValueError:
+        return text
+    if quantity.nano % _MILLI_NANO == 0:
+        return text
+    return str(quantities.Quantity(quantity.milli * _MILLI_NANO, quantity.format))

@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 from kemu.messages.k8s import (
     apiregistration_v1_pb2,
     certificates_v1_pb2,
+    coordination_v1_pb2,
     core_v1_pb2,
     discovery_v1_pb2,
     flowcontrol_v1_pb2,
@@ -108,6 +109,25 @@ FILL: dict[type[Message], Callable[[Any], None]] = {
 }
 
 
+def _prepare_slice(endpoint_slice: discovery_v1_pb2.EndpointSlice) -> None:
+    endpoint_slice.metadata.generation = 1
+    drop_topology(endpoint_slice)
+
+
+def drop_topology(new: discovery_v1_pb2.EndpointSlice, old: discovery_v1_pb2.EndpointSlice | None = None) -> None:
+    """Who speaks v1 cannot write it (``dropTopologyOnV1``)."""
+    if old is None or list(new.endpoints) != list(old.endpoints):
+        for endpoint in new.endpoints:
+            endpoint.deprecatedTopology.clear()
+
+
+def drop_coordination(new: coordination_v1_pb2.Lease, old: coordination_v1_pb2.Lease | None = None) -> None:
+    """What only coordinated leader election uses, which is off (``leaseStrategy``)."""
+    for field in ("strategy", "preferredHolder"):
+        if old is None or not old.spec.HasField(field):
+            new.spec.ClearField(field)
+
+
 def _prepare_status(obj: KubernetesObject) -> None:
     obj.ClearField("status")
 
@@ -120,6 +140,8 @@ def _prepare_flow_object(
 
 
 PREPARE: dict[type[Message], Callable[[Any], None]] = {
+    discovery_v1_pb2.EndpointSlice: _prepare_slice,
+    coordination_v1_pb2.Lease: drop_coordination,
     certificates_v1_pb2.CertificateSigningRequest: _prepare_status,
     networking_v1_pb2.ServiceCIDR: _prepare_status,
     flowcontrol_v1_pb2.FlowSchema: _prepare_flow_object,

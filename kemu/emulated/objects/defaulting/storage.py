@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.emulated.objects.defaulting import data_sources
+from kemu.emulated.objects.defaulting import data_sources, shared
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 
 def default_claim_spec(spec: core_v1_pb2.PersistentVolumeClaimSpec) -> None:
     """The defaults of a claim, or of a template of claims."""
-    if not spec.volumeMode:
+    if not spec.HasField("volumeMode"):
         spec.volumeMode = "Filesystem"
+    shared.round_up(spec.resources.limits)
+    shared.round_up(spec.resources.requests)
 
 
 def default_claim(claim: core_v1_pb2.PersistentVolumeClaim) -> None:
     default_claim_spec(claim.spec)
+    shared.round_up(claim.status.capacity)
+    shared.round_up(claim.status.allocatedResources)
     if not claim.status.phase:
         claim.status.phase = "Pending"
 
@@ -29,17 +33,53 @@ def _default_volume(volume: core_v1_pb2.PersistentVolume) -> None:
         volume.status.phase = "Pending"
     if not spec.persistentVolumeReclaimPolicy:
         spec.persistentVolumeReclaimPolicy = "Retain"
-    if not spec.volumeMode:
+    if not spec.HasField("volumeMode"):
         spec.volumeMode = "Filesystem"
-    source = spec.persistentVolumeSource
-    if source.HasField("hostPath") and not source.hostPath.HasField("type"):
-        source.hostPath.type = ""
+    _default_volume_spec(spec)
+
+
+def _default_volume_spec(spec: core_v1_pb2.PersistentVolumeSpec) -> None:
+    shared.round_up(spec.capacity)
+    for field, source in spec.persistentVolumeSource.ListFields():
+        default_source(field.name, source)
+
+
+_TEXTS: Mapping[str, Mapping[str, str]] = {
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+}
+"""Of sources of volumes: what stands where there is no text."""
+_STATED: Mapping[str, Mapping[str, str | int | bool]] = {
+    "secret": {"defaultMode": 0o644},
+    "configMap": {"defaultMode": 0o644},
+    "downwardAPI": {"defaultMode": 0o644},
+    "projected": {"defaultMode": 0o644},
+    "hostPath": {"type": ""},
+    "azureDisk": {"cachingMode": "ReadWrite", "fsType": "ext4", "readOnly": False, "kind": "Shared"},
+}
+"""What stands where nothing is stated."""
+
+
+def default_source(kind: str, source: Message) -> None:
+    """What pods and PersistentVolumes leave out of a source of this kind."""
+    for field, text in _TEXTS.get(kind, {}).items():
+        if not getattr(source, field):
+            setattr(source, field, text)
+    for field, value in _STATED.get(kind, {}).items():
+        if not source.HasField(field):
+            setattr(source, field, value)
+
+
+def _default_attachment(attachment: storage_v1_pb2.VolumeAttachment) -> None:
+    if attachment.spec.source.HasField("inlineVolumeSpec"):
+        _default_volume_spec(attachment.spec.source.inlineVolumeSpec)
 
 
 def _default_class(storage_class: storage_v1_pb2.StorageClass) -> None:
-    if not storage_class.reclaimPolicy:
+    if not storage_class.HasField("reclaimPolicy"):
         storage_class.reclaimPolicy = "Delete"
-    if not storage_class.volumeBindingMode:
+    if not storage_class.HasField("volumeBindingMode"):
         storage_class.volumeBindingMode = "Immediate"
 
 
@@ -50,7 +90,7 @@ def _default_driver(driver: storage_v1_pb2.CSIDriver) -> None:
     for field in ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"):
         if not spec.HasField(field):
             setattr(spec, field, False)
-    if not spec.fsGroupPolicy:
+    if not spec.HasField("fsGroupPolicy"):
         spec.fsGroupPolicy = "ReadWriteOnceWithFSType"
     if not spec.volumeLifecycleModes:
         spec.volumeLifecycleModes.append("Persistent")
@@ -61,6 +101,7 @@ FILL: dict[type[Message], Callable[[Any], None]] = {
     core_v1_pb2.PersistentVolume: _default_volume,
     storage_v1_pb2.StorageClass: _default_class,
     storage_v1_pb2.CSIDriver: _default_driver,
+    storage_v1_pb2.VolumeAttachment: _default_attachment,
 }
 
 
@@ -79,8 +120,15 @@ def _prepare_attachment(attachment: storage_v1_pb2.VolumeAttachment) -> None:
     attachment.ClearField("status")
 
 
+def drop_disabled_of_driver(new: storage_v1_pb2.CSIDriver, old: storage_v1_pb2.CSIDriver | None = None) -> None:
+    """What only a feature gate uses that is off (``csiDriverStrategy``)."""
+    if old is None or not old.spec.HasField("preventPodSchedulingIfMissing"):
+        new.spec.ClearField("preventPodSchedulingIfMissing")
+
+
 PREPARE: dict[type[Message], Callable[[Any], None]] = {
     core_v1_pb2.PersistentVolumeClaim: _prepare_claim,
     core_v1_pb2.PersistentVolume: _prepare_phase,
     storage_v1_pb2.VolumeAttachment: _prepare_attachment,
+    storage_v1_pb2.CSIDriver: drop_disabled_of_driver,
 }

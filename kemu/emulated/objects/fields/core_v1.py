@@ -109,15 +109,16 @@ NODES: dict[str, Sort] = {
         harmless={
             Reason.NETWORK: "podCIDR podCIDRs",
             Reason.RECORDED: "providerID externalID",
+            Reason.SERVER: "configSource",
         },
-        refused={"configSource": "Kubernetes has removed dynamic kubelet configuration"},
     ),
     **message(
         "NodeStatus",
         acts="capacity allocatable conditions images declaredFeatures",
         harmless={
             Reason.NETWORK: "addresses daemonEndpoints",
-            Reason.RECORDED: "phase nodeInfo config",
+            Reason.RECORDED: "phase nodeInfo",
+            Reason.SERVER: "config",
             Reason.UNUSED: "volumesInUse volumesAttached runtimeHandlers features",
         },
     ),

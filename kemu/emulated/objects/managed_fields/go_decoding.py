@@ -175,8 +175,8 @@ def _own_problem(go: str, value: Json, struct: str = "", path: str = "") -> str 
     if not isinstance(value, str):
         return _mismatch(value, struct, path, "string")
     if _TIME.fullmatch(value):
-        return None
-    layout, rest, wanted = _TIMES[go], value, "2006"
+        return _fraction_problem(value) if go == "v1.MicroTime" else None
+    rest, wanted = value, "2006"
     date = re.match(r"([0-9]{4})(-(?:0[1-9]|1[0-2]))?(-[0-9]{2})?(T)?", value)
     if date is not None and date.group(1):
         rest, wanted = value[4:], "-"
@@ -188,8 +188,25 @@ def _own_problem(go: str, value: Json, struct: str = "", path: str = "") -> str 
                     rest, wanted = value[11:], "15"
         elif value[4:5] == "-":
             rest, wanted = value[5:], "01"
+    return _time_problem(value, go, rest, wanted)
+
+
+def _fraction_problem(value: str) -> str | None:
+    """A MicroTime has exactly six digits after the second."""
+    rest = value[value.rindex(":", 0, 20) + 3 :]
+    if re.match(r"[.,][0-9]{6}", rest):
+        rest = rest[7:]
+        if rest[:1] in "Z+-":
+            return None
+        wanted = "Z07:00"
+    else:
+        wanted = ".000000"
+    return _time_problem(value, "v1.MicroTime", rest, wanted)
+
+
+def _time_problem(value: str, go: str, rest: str, wanted: str) -> str:
     quoted = go_texts.syntax
-    return f"parsing time {quoted(value)} as {quoted(layout)}: cannot parse {quoted(rest)} as {quoted(wanted)}"
+    return f"parsing time {quoted(value)} as {quoted(_TIMES[go])}: cannot parse {quoted(rest)} as {quoted(wanted)}"
 
 
 # Strictly -----------------------------------------------------------------------------------------------------------

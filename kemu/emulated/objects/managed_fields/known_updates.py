@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kemu.emulated.objects import times
-from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.conversion import convert, go_structs
 from kemu.emulated.objects.managed_fields import entries, fieldsets, outlines
 from kemu.emulated.objects.managed_fields.entries import Entry
 from kemu.emulated.objects.managed_fields.managers import MAX_UPDATERS, FieldManager, entries_of
@@ -55,20 +55,27 @@ class _Own(NamedTuple):
     """Whether it had none before."""
 
 
-def update(manager: FieldManager, old: KubernetesObject | None, new: KubernetesObject, writer: str, now_s: int) -> None:
+def update(
+    manager: FieldManager,
+    old: KubernetesObject | None,
+    new: KubernetesObject,
+    writer: str,
+    now_s: int,
+    empties: Sequence[go_structs.Path] = (),
+) -> None:
     """As :meth:`.managers.FieldManager.update`: set the entries of ``new``."""
     live = old.metadata.managedFields if old is not None else ()
     sent = new.metadata.managedFields
     own = _own(old, new) if manager.type == _POD else None
-    key = _key(manager, old, new, writer, own)
+    key = _key(manager, old, new, writer, own) if not empties else None
     if key is None and own is not None:
         own = None
-        key = _key(manager, old, new, writer, own)
+        key = _key(manager, old, new, writer, own) if not empties else None
     found = _known.get(key) if key is not None else None
     if found is None:
         if key is None:
             before = None if old is None else convert.to_manifest(old)
-            put(new, manager.update(before, convert.to_manifest(new), writer, times.format_time(now_s)))
+            put(new, manager.update(before, convert.to_manifest(new), writer, times.format_time(now_s), empties))
             return
         if len(_known) >= MOST:
             _known.clear()

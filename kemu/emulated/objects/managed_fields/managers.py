@@ -8,7 +8,7 @@ limited, times are set, what no manager may own is stripped.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -16,6 +16,7 @@ from typing import Any, cast
 from kemu import errors
 from kemu.emulated.objects import plain
 from kemu.emulated.objects.caches import text_cache
+from kemu.emulated.objects.conversion import go_structs
 from kemu.emulated.objects.managed_fields import entries, fieldsets, resets, schemas, updaters, values
 from kemu.emulated.objects.managed_fields.entries import APPLY, UPDATE, Entry, Times
 from kemu.emulated.objects.managed_fields.fieldsets import FieldSet, Path
@@ -92,10 +93,18 @@ class FieldManager:
 
     # --- update -------------------------------------------------------------------------------------------------------
 
-    def update(self, old: Mapping[str, Any] | None, new: dict[str, Any], manager: str, now: str) -> list[Entry]:
+    def update(
+        self,
+        old: Mapping[str, Any] | None,
+        new: dict[str, Any],
+        manager: str,
+        now: str,
+        empties: Iterable[go_structs.Path] = (),
+    ) -> list[Entry]:
         """The entries after ``manager`` has made ``new`` of ``old``; None for ``old``: it creates the object.
 
         Both are complete manifests, with their entries. ``new`` comes as the client sent it, patched and with defaults.
+        ``empties``: see :func:`.schemas.stated_empties`.
         """
         sent = entries_of(new)
         managed, when = self._managed(entries_of(old) if old is not None else [], sent)
@@ -104,7 +113,8 @@ class FieldManager:
             # Who is not tracked yet becomes so by an apply (skipNonAppliedManager).
             return []
         try:
-            managed, when = self._updated(self._empty() if old is None else old, new, managed, when, manager, now)
+            typed = _with_empties(self._typed(new), empties)
+            managed, when = self._updated(self._empty() if old is None else old, typed, managed, when, manager, now)
         except ValueError:
             return []  # UpdateNoErrors
         return entries.encode(managed, when)
@@ -126,10 +136,11 @@ class FieldManager:
             return {}, {}
 
     def _updated(
-        self, old: Mapping[str, Any], new: Mapping[str, Any], managed: Managers, when: Times, manager: str, now: str
+        self, old: Mapping[str, Any], new: dict[str, Any], managed: Managers, when: Times, manager: str, now: str
     ) -> tuple[Managers, Times]:
+        """``new``: as the Go types have it."""
         by = Identity(manager or UNKNOWN, UPDATE, self.api_version, self.subresource)
-        managed = updaters.update(self._home(), self._typed(old), self._typed(new), managed, _SELF, self._keep())
+        managed = updaters.update(self._home(), self._typed(old), new, managed, _SELF, self._keep())
         managed = _stripped(managed, _SELF)
         mine = managed.pop(_SELF, None)
         if mine is not None:
@@ -260,6 +271,24 @@ class FieldManager:
         if metadata and "managedFields" in metadata:
             found["metadata"] = {name: value for name, value in metadata.items() if name != "managedFields"}
         return found
+
+
+def _with_empties(manifest: dict[str, Any], empties: Iterable[go_structs.Path]) -> dict[str, Any]:
+    """``manifest``, as Go writes it, with an empty list where it has null for a list or map that is stated: which of
+    them makes no difference. Lists are left alone: what stands in them decides nothing."""
+    for path in empties:
+        steps = [str(step) for step in path if isinstance(step, str)]
+        holders = [manifest]
+        for step in steps[:-1]:
+            inner = holders[-1].get(step)
+            if isinstance(inner, dict):
+                holders.append(inner)
+        if len(steps) == len(holders) == len(path) and holders[-1].get(steps[-1], "") is None:
+            made: Any = []
+            for step, holder in zip(reversed(steps), reversed(holders), strict=True):
+                made = {**holder, step: made}
+            manifest = made
+    return manifest
 
 
 def describe(manifest: Mapping[str, Any]) -> str:

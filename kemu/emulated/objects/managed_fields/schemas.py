@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from kemu.emulated.objects.conversion import go_structs
 from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.plain import Json
 
@@ -210,6 +211,24 @@ def shape(kind: Type, value: Json) -> Type:
 
 
 # JSON as Go writes it -------------------------------------------------------------------------------------------------
+
+
+def stated_empties(expression: str | Type, value: Json) -> Iterator[go_structs.Path]:
+    """Where an object states lists and maps that have nothing."""
+    kind = resolve(expression)
+    if isinstance(value, list):
+        if kind.kind is LIST:
+            for index, one in enumerate(value):
+                yield from ((index, *path) for path in stated_empties(kind.element, one))
+    elif isinstance(value, dict) and kind.fields is not None:
+        for name, inner in value.items():
+            field = kind.fields.get(name)
+            if field is None or not isinstance(inner, list | dict):
+                continue
+            if inner:
+                yield from ((name, *path) for path in stated_empties(field.type, inner))
+            elif resolve(field.type).kind in (LIST, MAP):
+                yield (name,)
 
 
 def as_go_writes(expression: str | Type, value: Json) -> Json:

@@ -13,10 +13,9 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.emulated.objects.amounts import quantities
-from kemu.emulated.objects.conversion import convert, go_values
+from kemu.emulated.objects.conversion import convert, go_members, go_values
 from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.plain import Json
-from kemu.emulated.objects.templates import types
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 _ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
@@ -30,7 +29,7 @@ def patch(template: core_v1_pb2.PodTemplateSpec) -> bytes:
 @functools.lru_cache(maxsize=256)
 def _patch(raw: bytes) -> bytes:
     """Controllers ask at each look at a workload, and for each of its pods."""
-    document = _struct(types.TEMPLATE, core_v1_pb2.PodTemplateSpec.FromString(raw))
+    document = _struct(go_members.TEMPLATE, core_v1_pb2.PodTemplateSpec.FromString(raw))
     document["$patch"] = "replace"
     return encoded({"spec": {"template": document}})
 
@@ -54,7 +53,7 @@ def template_of(data: bytes) -> core_v1_pb2.PodTemplateSpec:
 def _struct(name: str, message: Message | None) -> dict[str, Any]:
     document: dict[str, Any] = {}
     for field in go_types.fields_of(name) or ():
-        value = types.read(message, name, field)
+        value = go_members.read(message, name, field)
         if not field.json:
             document.update(_struct(field.type, value))
             continue
@@ -107,7 +106,7 @@ def _time(value: Json) -> None:
 
 
 _LEAVES: dict[str, Callable[[Any], Json]] = {
-    types.QUANTITY: _quantity,
-    types.INT_OR_STRING: _int_or_string,
-    types.TIME: _time,
+    go_members.QUANTITY: _quantity,
+    go_members.INT_OR_STRING: _int_or_string,
+    go_members.TIME: _time,
 }

@@ -15,9 +15,9 @@ from google.protobuf.message import Message
 
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.caches import text_cache
+from kemu.emulated.objects.conversion import go_members
 from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.plain import Json
-from kemu.emulated.objects.templates import types
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
 _NUMBER = re.compile(r"([+-]?[0-9]+)([eE][+-]?[0-9]+|[A-Za-z]*)", re.ASCII)
@@ -33,7 +33,7 @@ def of(struct: str, message: Message) -> str:
 
 def text(template: core_v1_pb2.PodTemplateSpec) -> str:
     """Text of a PodTemplateSpec."""
-    return of(types.TEMPLATE, template)
+    return of(go_members.TEMPLATE, template)
 
 
 def _typed(name: str, value: Json | Message) -> str:
@@ -64,7 +64,7 @@ def _body(name: str, value: Any) -> str:
         return f"[{' '.join(_body(element, one) for one in value)}]" if value else "<nil>"
     fields = go_types.fields_of(name)
     if fields is not None:
-        printed = (f"{field.name}:{_typed(field.type, types.read(value, name, field))}" for field in fields)
+        printed = (f"{field.name}:{_typed(field.type, go_members.read(value, name, field))}" for field in fields)
         return f"{{{' '.join(printed)}}}"
     return _scalar(go_types.plain(name), value)
 
@@ -136,7 +136,7 @@ def _quantity_fields(value: int, scale: int, text: str, form: str) -> str:
 
 
 _LEAVES: dict[str, Callable[[Any], str]] = {
-    types.TIME: _time,
-    types.INT_OR_STRING: _int_or_string,
-    types.QUANTITY: _quantity,
+    go_members.TIME: _time,
+    go_members.INT_OR_STRING: _int_or_string,
+    go_members.QUANTITY: _quantity,
 }

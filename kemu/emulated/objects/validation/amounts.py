@@ -30,11 +30,12 @@ NameRule = Callable[[str], tuple[str, ...]]
 
 @lru_cache(4096)
 def container_resource_name(name: str) -> tuple[str, ...]:
-    """What is wrong with the name of a resource that a container requests."""
+    """What is wrong with the name of a resource that a container requests (``validateContainerResourceName``)."""
     problems = standard_resource_name(name)
     if "/" not in name:
-        is_right = name in _CONTAINER_RESOURCES or name.startswith(HUGE_PAGES_PREFIX)
-        return problems if is_right else (*problems, "must be a standard resource for containers")
+        if name in _CONTAINER_RESOURCES or name.startswith(HUGE_PAGES_PREFIX):
+            return problems
+        return (*problems, "must be a standard resource for containers")
     if not requests.is_native(name) and not requests.is_extended(name):
         return (*problems, "doesn't follow extended resource name standard")
     return problems

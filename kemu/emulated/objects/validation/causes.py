@@ -22,6 +22,7 @@ NOT_FOUND = "FieldValueNotFound"
 FORBIDDEN = "FieldValueForbidden"
 TOO_LONG = "FieldValueTooLong"
 TOO_MANY = "FieldValueTooMany"
+INTERNAL_ERROR = "InternalError"
 
 IMMUTABLE = "field is immutable"
 
@@ -36,8 +37,8 @@ def required(field: str, detail: str = "") -> Cause:
     return Cause(field, REQUIRED, f"Required value: {detail}" if detail else "Required value")
 
 
-def duplicate(field: str, value: Json | Message) -> Cause:
-    return Cause(field, DUPLICATE, f"Duplicate value: {shown(value)}")
+def duplicate(field: str, value: Json | Message, detail: str = "") -> Cause:
+    return Cause(field, DUPLICATE, f"Duplicate value: {shown(value)}{f': {detail}' if detail else ''}")
 
 
 def not_supported(field: str, value: Json | Message, supported: Sequence[str]) -> Cause:
@@ -57,16 +58,20 @@ def too_long(field: str, limit_bytes: int) -> Cause:
     return Cause(field, TOO_LONG, f"Too long: may not be more than {limit_bytes} bytes")
 
 
+def internal_error(field: str, detail: str) -> Cause:
+    return Cause(field, INTERNAL_ERROR, f"Internal error: {detail}")
+
+
 def too_many(field: str, actual: int, limit: int) -> Cause:
     return Cause(field, TOO_MANY, f"Too many: {actual}: must have at most {limit} items")
 
 
 def shown(value: Json | Message) -> str:
-    """A refused value as Kubernetes prints it: strings quoted, messages (also in lists) as JSON of Go's structs."""
+    """A refused value as Kubernetes prints it: strings quoted, messages (also in lists) as its internal structs."""
     if isinstance(value, Message):
-        value = go_structs.to_value(value)
+        value = go_structs.value(value)
     elif isinstance(value, list):
-        value = [go_structs.to_value(one) if isinstance(one, Message) else one for one in value]
+        value = [go_structs.value(one) if isinstance(one, Message) else one for one in value]
     elif isinstance(value, dict):
         value = {key: value[key] for key in sorted(value)}
     # Text that is no UTF-8 comes as bytes.

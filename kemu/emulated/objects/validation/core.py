@@ -9,7 +9,15 @@ from functools import lru_cache
 from kemu.emulated.objects import names, selectors
 from kemu.emulated.objects.validation import checks, finalizers, networks, placement
 from kemu.emulated.objects.validation.amounts import any_resource_name, check_amounts
-from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, required, shown, too_long
+from kemu.emulated.objects.validation.causes import (
+    duplicate,
+    forbidden,
+    internal_error,
+    invalid,
+    required,
+    shown,
+    too_long,
+)
 from kemu.emulated.objects.validation.metadata import check_label_key
 from kemu.emulated.objects.validation.pod_specs import pods, templates
 from kemu.emulated.objects.validation.rules import Rules
@@ -20,10 +28,31 @@ from kemu.messages.k8s import core_v1_pb2
 
 def _check_node(node: core_v1_pb2.Node, found: list[Cause]) -> None:
     _check_taints(node.spec.taints, found)
-    status = node.status
+    _check_node_amounts(node.status, found)
+    found += _feature_problems(tuple(node.status.declaredFeatures))
+    ranges = _pod_ranges(node.spec)
+    if ranges:
+        _check_pod_ranges(ranges, "spec.podCIDRs", found)
+
+
+def _check_node_amounts(status: core_v1_pb2.NodeStatus, found: list[Cause]) -> None:
     check_amounts(status.capacity, "status.capacity", any_resource_name, found)
     check_amounts(status.allocatable, "status.allocatable", any_resource_name, found)
-    found += _feature_problems(tuple(status.declaredFeatures))
+
+
+def _check_pod_ranges(ranges: list[str], path: str, found: list[Cause]) -> None:
+    for index, one in enumerate(ranges):
+        networks.check_range(one, f"{path}[{index}]", found)
+    if len(ranges) < 2:
+        return
+    wrong = next((index for index, one in enumerate(ranges) if not names.is_network(one)), None)
+    if wrong is not None:
+        # As Go shows the range that it has not read.
+        problem = f"invalid CIDR[{wrong}]: <nil> (invalid CIDR address: {ranges[wrong]})"
+        text = f"invalid PodCIDRs. failed to check with dual stack with error:{problem}"
+        found.append(internal_error(path, text))
+    if wrong is not None or len(ranges) > 2 or len({":" in one for one in ranges}) < 2:
+        found.append(invalid(path, ranges, "may specify no more than one CIDR for each IP family"))
 
 
 _FEATURE = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
@@ -62,28 +91,39 @@ def _check_taints(taints: Sequence[core_v1_pb2.Taint], found: list[Cause]) -> No
         if problems:
             found.append(invalid(f"{here}.value", taint.value, ";".join(problems)))
         checks.choice(taint.effect, f"{here}.effect", placement.TAINT_EFFECTS, found)
-        checks.unique((taint.key, taint.effect), seen, here, taint, found)
+        if (taint.key, taint.effect) in seen:
+            found.append(duplicate(here, taint, "taints must be unique by key and effect pair"))
+        seen[taint.key, taint.effect] = None
 
 
 def _check_node_update(new: core_v1_pb2.Node, old: core_v1_pb2.Node, found: list[Cause]) -> None:
-    # As ValidateNode and ValidateNodeUpdate, both of which Kubernetes asks.
-    for _ in range(2):
-        _check_taints(new.spec.taints, found)
-    before = _pod_ranges(old.spec)
-    if before and _pod_ranges(new.spec) != before:
-        found.append(forbidden("spec.podCIDRs", 'node updates may not change podCIDR except from "" to valid'))
+    _check_node(new, found)
+    _check_node_change(new, old, found)
+
+
+def _check_node_change(new: core_v1_pb2.Node, old: core_v1_pb2.Node, found: list[Cause]) -> None:
+    """``ValidateNodeUpdate``, also of the status."""
+    _check_node_amounts(new.status, found)
+    found += _feature_problems(tuple(new.status.declaredFeatures))
+    if len(new.status.addresses) > 1:
+        seen: dict[tuple[str, str], None] = {}
+        for index, address in enumerate(new.status.addresses):
+            checks.unique((address.type, address.address), seen, f"status.addresses[{index}]", address, found)
+    before, after = _pod_ranges(old.spec), _pod_ranges(new.spec)
+    if before and after != before:
+        text = 'node updates may not change podCIDR except from "" to valid'
+        changes = [one for one, other in zip(after, before, strict=False) if one != other]
+        times = len(changes) if len(after) == len(before) else 1
+        found += [forbidden("spec.podCIDRs", text)] * times
     if old.spec.providerID and new.spec.providerID != old.spec.providerID:
         found.append(forbidden("spec.providerID", 'node updates may not change providerID except from "" to valid'))
+    _check_taints(new.spec.taints, found)
+    if new.spec.externalID != old.spec.externalID:
+        found.append(forbidden("spec.externalID", "may not be updated"))
 
 
 def _pod_ranges(spec: core_v1_pb2.NodeSpec) -> list[str]:
     return list(spec.podCIDRs) or ([spec.podCIDR] if spec.podCIDR else [])
-
-
-def _check_node_status(new: core_v1_pb2.Node, old: core_v1_pb2.Node, found: list[Cause]) -> None:
-    check_amounts(new.status.capacity, "status.capacity", any_resource_name, found)
-    check_amounts(new.status.allocatable, "status.allocatable", any_resource_name, found)
-    found += _feature_problems(tuple(new.status.declaredFeatures))
 
 
 _EVENT_LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
@@ -200,7 +240,7 @@ def _check_namespace_status(new: core_v1_pb2.Namespace, old: core_v1_pb2.Namespa
 
 RULES = {
     core_v1_pb2.Pod: Rules(pods.check_pod_create, pods.check_pod_update, pods.check_pod_status_update),
-    core_v1_pb2.Node: Rules(_check_node, _check_node_update, _check_node_status),
+    core_v1_pb2.Node: Rules(_check_node, _check_node_update, _check_node_change),
     core_v1_pb2.Namespace: Rules(
         _check_namespace, _check_namespace_update, _check_namespace_status, name_rule=names.dns_label
     ),
@@ -210,6 +250,5 @@ RULES = {
     core_v1_pb2.ConfigMap: Rules(_check_config_map, _check_config_map_update),
     core_v1_pb2.Secret: Rules(_check_secret, _check_secret_update),
     core_v1_pb2.ServiceAccount: Rules(),
-    core_v1_pb2.Endpoints: Rules(),
     core_v1_pb2.PodTemplate: Rules(_check_pod_template),
 }

@@ -40,7 +40,7 @@ def _check_ingress(
     for index, rule in enumerate(spec.rules):
         path = f"spec.rules[{index}]"
         if rule.host:
-            if names.is_old_address(rule.host):
+            if names.parsed_address(rule.host) is not None:
                 found.append(invalid(f"{path}.host", rule.host, "must be a DNS name, not an IP address"))
             checks.name(rule.host, f"{path}.host", names.wildcard_or_subdomain, found)
         if "*" not in rule.host or not spares_wildcards:
@@ -135,7 +135,7 @@ def _check_status(new: networking_v1_pb2.Ingress, old: networking_v1_pb2.Ingress
         if one.ip not in known:
             checks.name(one.ip, f"{path}.ip", names.old_address, found)
         checks.name(one.hostname, f"{path}.hostname", names.dns_subdomain, found)
-        if names.is_old_address(one.hostname):
+        if names.parsed_address(one.hostname) is not None:
             found.append(invalid(f"{path}.hostname", one.hostname, "must be a DNS name, not an IP address"))
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.validation import core, groups, ingresses, metadata, quotas, small_groups, storage
+from kemu.emulated.objects.validation import core, endpoints, groups, ingresses, metadata, quotas, small_groups, storage
 from kemu.emulated.objects.validation.control_plane import flowcontrol, rbac, registrations
 from kemu.emulated.objects.validation.devices import claims, slices
 from kemu.emulated.objects.validation.extensions import admission_registration, definitions
@@ -45,6 +45,7 @@ _RULES: dict[type[Message], Rules] = {
     kind: rules
     for group in (
         core,
+        endpoints,
         quotas,
         storage,
         apps,

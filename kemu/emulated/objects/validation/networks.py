@@ -1,4 +1,4 @@
-"""The checks of Services (``ValidateService``) and NetworkPolicies (``pkg/apis/networking/validation``)."""
+"""The checks of Services (``validateService``) and NetworkPolicies (``pkg/apis/networking/validation``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Sequence
 
 from kemu.emulated.objects import names
-from kemu.emulated.objects.validation import checks
+from kemu.emulated.objects.validation import checks, endpoints
 from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import check_label_key, check_label_selector, check_labels
 from kemu.errors import Cause
@@ -23,10 +23,6 @@ _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _BALANCED_ONLY = "may only be used when `type` is 'LoadBalancer'"
 _LONGEST_AFFINITY_S = 86400
 _SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
-_SPECIAL = {
-    "is_loopback": "may not be in the loopback range (127.0.0.0/8, ::1/128)",
-    "is_link_local": "may not be in the link-local range (169.254.0.0/16, fe80::/10)",
-}
 
 Spec = core_v1_pb2.ServiceSpec
 
@@ -71,12 +67,17 @@ def check_service(service: core_v1_pb2.Service, found: list[Cause]) -> None:
     _check_source_ranges(service, found)
     if spec.HasField("allocateLoadBalancerNodePorts") and spec.type != LOAD_BALANCER:
         found.append(forbidden("spec.allocateLoadBalancerNodePorts", _BALANCED_ONLY))
-    if spec.HasField("loadBalancerClass"):
-        if spec.type == LOAD_BALANCER:
-            check_label_key(spec.loadBalancerClass, "spec.loadBalancerClass", found)
-        else:
-            found.append(forbidden("spec.loadBalancerClass", _BALANCED_ONLY))
+    _check_balancer_class(spec, found)
     _check_traffic(spec, found)
+
+
+def _check_balancer_class(spec: Spec, found: list[Cause]) -> None:
+    if not spec.HasField("loadBalancerClass"):
+        return
+    if spec.type == LOAD_BALANCER:
+        check_label_key(spec.loadBalancerClass, "spec.loadBalancerClass", found)
+    else:
+        found.append(forbidden("spec.loadBalancerClass", _BALANCED_ONLY))
 
 
 def _check_type(spec: Spec, found: list[Cause]) -> None:
@@ -164,15 +165,8 @@ def check_address(address: str, path: str, found: list[Cause]) -> bool:
 
 
 def _check_external(address: str, path: str, found: list[Cause]) -> None:
-    """``ValidateEndpointIP``."""
-    if not check_address(address, path, found):
-        return
-    parsed = ipaddress.ip_address(address)
-    if parsed.is_unspecified:
-        found.append(invalid(path, address, f"may not be unspecified ({address})"))
-    found.extend(invalid(path, address, text) for kind, text in _SPECIAL.items() if getattr(parsed, kind))
-    if parsed.is_multicast and (address.startswith(("224.0.0.", "ff02:"))):
-        found.append(invalid(path, address, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"))
+    if check_address(address, path, found):
+        endpoints.check_reachable(address, path, found)
 
 
 def _check_ports_together(spec: Spec, found: list[Cause]) -> None:
@@ -189,10 +183,9 @@ def _check_ports_together(spec: Spec, found: list[Cause]) -> None:
     ports: set[tuple[str, int]] = set()
     for index, port in enumerate(spec.ports):
         if (port.protocol, port.port) in ports:
-            # As Go shows its struct.
-            shown = f'{{"Name":"","Protocol":"{port.protocol}","AppProtocol":null,"Port":{port.port},'
-            shown += '"TargetPort":0,"NodePort":0}'
-            found.append(Cause(f"spec.ports[{index}]", "FieldValueDuplicate", f"Duplicate value: {shown}"))
+            shown = core_v1_pb2.ServicePort(protocol=port.protocol, port=port.port)
+            shown.targetPort.type = 0
+            found.append(duplicate(f"spec.ports[{index}]", shown))
         ports.add((port.protocol, port.port))
 
 
@@ -247,8 +240,15 @@ def check_service_update(new: core_v1_pb2.Service, old: core_v1_pb2.Service, fou
     after, before = new.spec, old.spec
     if EXTERNAL not in (after.type, before.type) and not (is_headless(after) and is_headless(before)):
         _check_kept_addresses(after, before, found)
-    if after.type == before.type == LOAD_BALANCER and after.loadBalancerClass != before.loadBalancerClass:
-        found.append(invalid("spec.loadBalancerClass", after.loadBalancerClass, "may not change once set"))
+        if not is_headless(after) and not is_headless(before):
+            _check_kept_families(after, before, found)
+    has_class, had_class = (
+        [spec.loadBalancerClass] if spec.HasField("loadBalancerClass") else [] for spec in (after, before)
+    )
+    if after.type == before.type == LOAD_BALANCER and has_class != had_class:
+        shown = after.loadBalancerClass if has_class else None
+        found.append(invalid("spec.loadBalancerClass", shown, "may not change once set"))
+    _check_balancer_class(after, found)
     is_changed = after.healthCheckNodePort != before.healthCheckNodePort
     if needs_health_port(after) and needs_health_port(before) and is_changed:
         found.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
@@ -263,6 +263,25 @@ def _check_kept_addresses(after: Spec, before: Spec, found: list[Cause]) -> None
     for index, (one, other) in enumerate(zip(stated, known, strict=False)):
         if one != other:
             found.append(invalid(f"spec.clusterIPs[{index}]", stated, "may not change once set"))
+
+
+def _check_kept_families(after: Spec, before: Spec, found: list[Cause]) -> None:
+    """``validateUpgradeDowngradeIPFamilies``, of Services with addresses."""
+    path, stated, known = "spec.ipFamilies[0]", list(after.ipFamilies), list(before.ipFamilies)
+    text = "may not change once set"
+    if len(stated) == len(known):
+        found += [invalid(path, stated, text) for one, other in zip(stated, known, strict=True) if one != other]
+        return
+    addresses = addresses_of(after)
+    is_less = len(stated) < len(known)
+    if is_less and not addresses:
+        found.append(invalid(path, stated or None, "primary ipFamily can not be unset"))
+    if stated and known and stated[0] != known[0]:
+        found.append(invalid(path, addresses or None, text))
+    if is_less and len(stated) == 1 and after.ipFamilyPolicy != "SingleStack":
+        shown = after.ipFamilyPolicy if after.HasField("ipFamilyPolicy") else None
+        text = "must be set to 'SingleStack' when releasing the secondary ipFamily"
+        found.append(invalid("spec.ipFamilyPolicy", shown, text))
 
 
 # NetworkPolicies ------------------------------------------------------------------------------------------------------

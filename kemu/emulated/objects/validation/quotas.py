@@ -94,7 +94,9 @@ def _check_scope_of(
 
 def _check_conflicts(given: list[str], path: str, listed: list[str], found: list[Cause]) -> None:
     found.extend(
-        invalid(path, listed, "conflicting scopes") for one, other in _CONFLICTING if one in given and other in given
+        invalid(path, listed or None, "conflicting scopes")
+        for one, other in _CONFLICTING
+        if one in given and other in given
     )
 
 
@@ -155,7 +157,7 @@ def _check_item(item: core_v1_pb2.LimitRangeItem, path: str, found: list[Cause])
     if item.type == _CLAIM and "storage" not in amounts["min"] and "storage" not in amounts["max"]:
         detail = "either minimum or maximum storage value is required, but neither was provided"
         found.append(required(f"{path}.limits", detail))
-    bounded = {name: None for field in ("max", "min", "default", "defaultRequest") for name in amounts.get(field, {})}
+    bounded = {name: None for field in fields for name in amounts[field]}
     for name in sorted(bounded):
         _check_order(name, {field: amounts[field].get(name) for field in amounts}, path, found)
 

@@ -18,7 +18,6 @@ from kemu.errors import Cause
 from kemu.messages.k8s import (
     autoscaling_v2_pb2,
     coordination_v1_pb2,
-    discovery_v1_pb2,
     meta_v1_pb2,
     networking_v1_pb2,
     node_v1_pb2,
@@ -386,5 +385,4 @@ RULES = {
     autoscaling_v2_pb2.HorizontalPodAutoscaler: Rules(
         _check_autoscaler, _check_autoscaler_update, _check_autoscaler_status
     ),
-    discovery_v1_pb2.EndpointSlice: Rules(update=checks.fixed("addressType")),
 }

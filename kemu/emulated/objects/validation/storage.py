@@ -3,31 +3,32 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+import posixpath
+from collections.abc import Mapping, Sequence
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.conversion import go_structs
 from kemu.emulated.objects.defaulting import data_sources
 from kemu.emulated.objects.facts import go_types
-from kemu.emulated.objects.validation import checks, placement
+from kemu.emulated.objects.validation import checks, placement, volume_sources
 from kemu.emulated.objects.validation.causes import (
     IMMUTABLE,
-    INVALID,
     duplicate,
     forbidden,
     invalid,
     not_supported,
     required,
+    too_long,
 )
-from kemu.emulated.objects.validation.metadata import check_label_key, check_label_selector, check_label_value
+from kemu.emulated.objects.validation.metadata import check_label_key, check_label_selector
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, storage_v1_pb2
 
 _RECLAIM_POLICY, _VOLUME_MODE = "core.v1.PersistentVolumeReclaimPolicy", "core.v1.PersistentVolumeMode"
 _ACCESS_MODE = "core.v1.PersistentVolumeAccessMode"
-_LONGEST_DRIVER_NAME = 63
+_FILESYSTEM = "Filesystem"
 
 # Claims -------------------------------------------------------------------------------------------------------------
 
@@ -45,7 +46,8 @@ def check_claim_spec(spec: core_v1_pb2.PersistentVolumeClaimSpec, path: str, fou
     else:
         _check_positive(spec.resources.requests["storage"].string, size, found)
     checks.name(spec.storageClassName, f"{path}.storageClassName", names.dns_subdomain, found)
-    checks.supported(spec.volumeMode, f"{path}.volumeMode", _VOLUME_MODE, found)
+    if spec.HasField("volumeMode"):
+        checks.listed(spec.volumeMode, f"{path}.volumeMode", _VOLUME_MODE, found)
     _check_sources(spec, path, found)
     checks.name(spec.volumeAttributesClassName, f"{path}.{_ATTRIBUTES}", names.dns_subdomain, found)
 
@@ -90,18 +92,19 @@ def _check_claim_update(
     before.CopyFrom(old.spec)
     if not before.volumeName and after.volumeName:
         before.volumeName = after.volumeName
-    if not before.HasField("storageClassName") and after.HasField("storageClassName"):
-        before.storageClassName = after.storageClassName
-    if new.status.phase == "Bound" and "storage" in after.resources.requests:
-        after.resources.requests["storage"].string = before.resources.requests["storage"].string
+    if _has_found_its_class(new, old):
+        after.ClearField("storageClassName")
     if new.status.phase == "Bound":
-        for spec in (after, before):
-            spec.ClearField(_ATTRIBUTES)
-    if after != before:
+        if after.resources.requests:
+            after.resources.requests["storage"].string = before.resources.requests["storage"].string
+        after.ClearField(_ATTRIBUTES)
+        if before.HasField(_ATTRIBUTES):
+            after.volumeAttributesClassName = before.volumeAttributesClassName
+    if after != before and go_structs.value(after) != go_structs.value(before):
         text = (
             "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
         )
-        found.append(forbidden("spec", text))
+        found.append(forbidden("spec", f"{text}\n{go_structs.diff(before, after, ('spec',))}"))
     sizes = [one.spec.resources.requests["storage"].string or "0" for one in (new, old)]
     if all(quantities_are_right(text) for text in sizes):
         wanted, stated = (quantities.parse(text) for text in sizes)
@@ -115,6 +118,19 @@ def _check_claim_update(
             found.append(forbidden("spec.resources.requests.storage", text))
     _FIXED_MODE(new.spec, old.spec, found)
     _check_attributes_update(new, old, found)
+
+
+def _has_found_its_class(new: core_v1_pb2.PersistentVolumeClaim, old: core_v1_pb2.PersistentVolumeClaim) -> bool:
+    """A claim without a class may get one (``validateStorageClassUpgradeFromNil``)."""
+    name = new.spec.storageClassName
+    return (
+        new.spec.HasField("storageClassName")
+        and not old.spec.HasField("storageClassName")
+        and old.metadata.annotations.get(_OLD_CLASS, name) == name
+    )
+
+
+_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 def _check_attributes_update(
@@ -134,61 +150,98 @@ def _check_attributes_update(
 
 
 def _check_volume(volume: core_v1_pb2.PersistentVolume, found: list[Cause]) -> None:
-    """``ValidatePersistentVolumeSpec``."""
-    spec = volume.spec
-    if not spec.accessModes:
-        found.append(required("spec.accessModes"))
-    _check_access_modes(spec.accessModes, "spec.accessModes", found)
-    if not spec.capacity:
-        found.append(required("spec.capacity"))
-    if list(spec.capacity) != ["storage"]:
-        amounts = {name: spec.capacity[name].string for name in sorted(spec.capacity)}
-        found.append(not_supported("spec.capacity", amounts, ("storage",)))
-    for name in sorted(spec.capacity):
-        _check_positive(spec.capacity[name].string, f"spec.capacity[{name}]", found)
-    policy = spec.persistentVolumeReclaimPolicy
-    checks.supported(policy, "spec.persistentVolumeReclaimPolicy", _RECLAIM_POLICY, found)
+    _check_volume_spec(volume.spec, "spec", volume.metadata.name, False, found)
+
+
+def _check_volume_spec(
+    spec: core_v1_pb2.PersistentVolumeSpec, path: str, name: str, is_inline: bool, found: list[Cause]
+) -> None:
+    """``ValidatePersistentVolumeSpec``. ``is_inline``: of the volume of a pod, in a VolumeAttachment."""
     has_affinity = spec.HasField("nodeAffinity")
-    if has_affinity:
-        if spec.nodeAffinity.HasField("required"):
-            placement.check_node_selector(spec.nodeAffinity.required, "spec.nodeAffinity.required", found)
-        else:
-            found.append(required("spec.nodeAffinity.required", "must specify required node constraints"))
-    sources = [field.name for field, _ in spec.persistentVolumeSource.ListFields()]
-    if not sources:
-        found.append(required("spec", "must specify a volume type"))
-    found.extend(forbidden(f"spec.{name}", "may not specify more than 1 volume type") for name in sources[1:])
+    if is_inline:
+        _check_inline(spec, ("claimRef", "capacity"), path, found)
+        if not spec.persistentVolumeSource.HasField("csi"):
+            found.append(required(f"{path}.csi", f"has to be specified {_INLINE}"))
+    if not spec.accessModes:
+        found.append(required(f"{path}.accessModes"))
+    _check_access_modes(spec.accessModes, f"{path}.accessModes", found)
+    policy, place = spec.persistentVolumeReclaimPolicy, f"{path}.persistentVolumeReclaimPolicy"
+    if is_inline:
+        if policy not in ("", "Retain"):
+            found.append(forbidden(place, f"may only be Retain {_INLINE}"))
+        _check_inline(spec, ("nodeAffinity",), path, found)
+    else:
+        _check_volume_capacity(spec, f"{path}.capacity", found)
+        checks.supported(policy, place, _RECLAIM_POLICY, found)
+        if has_affinity and spec.nodeAffinity.HasField("required"):
+            placement.check_node_selector(spec.nodeAffinity.required, f"{path}.nodeAffinity.required", found)
+        elif has_affinity:
+            found.append(required(f"{path}.nodeAffinity.required", "must specify required node constraints"))
     source = spec.persistentVolumeSource
-    if source.HasField("hostPath") and not source.hostPath.path:
-        found.append(required("spec.hostPath.path"))
-    if source.HasField("local"):
-        if not source.local.path:
-            found.append(required("spec.local.path"))
-        if not has_affinity:
-            found.append(required("spec.nodeAffinity", "Local volume requires node affinity"))
-    if source.HasField("csi"):
-        _check_driver_name(source.csi.driver, "spec.csi.driver", found)
-        if not source.csi.volumeHandle:
-            found.append(required("spec.csi.volumeHandle"))
-    checks.name(spec.storageClassName, "spec.storageClassName", names.dns_subdomain, found)
-    checks.supported(spec.volumeMode, "spec.volumeMode", _VOLUME_MODE, found)
+    volume_sources.check_persistent(source, path, name, has_affinity and not is_inline, found)
+    if source.hostPath.path and posixpath.normpath(source.hostPath.path) in ("/", "//") and policy == "Recycle":
+        found.append(forbidden(place, "may not be 'recycle' for a hostPath mount of '/'"))
+    if is_inline:
+        _check_inline(spec, ("storageClassName",), path, found)
+        if spec.HasField("volumeMode") and spec.volumeMode != _FILESYSTEM:
+            text = f"may not specify volumeMode other than {_FILESYSTEM} {_INLINE}"
+            found.append(forbidden(f"{path}.volumeMode", text))
+        return  # Kubernetes does not look at its class of attributes (``PersistentVolumeSpecValidationOptions``).
+    checks.name(spec.storageClassName, f"{path}.storageClassName", names.dns_subdomain, found)
+    if spec.HasField("volumeMode"):
+        checks.listed(spec.volumeMode, f"{path}.volumeMode", _VOLUME_MODE, found)
     if spec.HasField(_ATTRIBUTES):
-        path = f"spec.{_ATTRIBUTES}"
+        place = f"{path}.{_ATTRIBUTES}"
         if spec.volumeAttributesClassName:
-            checks.name(spec.volumeAttributesClassName, path, names.dns_subdomain, found)
+            checks.name(spec.volumeAttributesClassName, place, names.dns_subdomain, found)
         else:
-            found.append(required(path, "an empty string is disallowed"))
+            found.append(required(place, "an empty string is disallowed"))
         if not source.HasField("csi"):
-            found.append(required("spec.csi", f"has to be specified when using {_ATTRIBUTES}"))
+            found.append(required(f"{path}.csi", f"has to be specified when using {_ATTRIBUTES}"))
+
+
+_INLINE = "in the context of inline volumes"
+
+
+def _check_inline(
+    spec: core_v1_pb2.PersistentVolumeSpec, fields: tuple[str, ...], path: str, found: list[Cause]
+) -> None:
+    stated = [field.name for field, value in spec.ListFields() if value != ""]
+    found.extend(forbidden(f"{path}.{field}", f"may not be specified {_INLINE}") for field in fields if field in stated)
+
+
+def _check_volume_capacity(spec: core_v1_pb2.PersistentVolumeSpec, path: str, found: list[Cause]) -> None:
+    if not spec.capacity:
+        found.append(required(path))
+    if list(spec.capacity) != ["storage"]:
+        amounts = {name: str(quantities.parse(spec.capacity[name].string)) for name in sorted(spec.capacity)}
+        found.append(not_supported(path, amounts or go_structs.nothing({}, ("spec", "capacity")), ("storage",)))
+    for name in sorted(spec.capacity):
+        here, text = f"{path}[{name}]", spec.capacity[name].string
+        if quantities_are_right(text) and (whole := quantities.parse(text).value) < 0:
+            found.append(invalid(here, whole, "must be a valid resource quantity"))
+        _check_positive(text, here, found)
+
+
+_EXPAND_SECRET = "controllerExpandSecretRef"
+"""Of a source whose volume is made for CSI: it may come later."""
 
 
 def _check_volume_update(
     new: core_v1_pb2.PersistentVolume, old: core_v1_pb2.PersistentVolume, found: list[Cause]
 ) -> None:
-    _check_volume(new, found)
-    if new.spec.persistentVolumeSource != old.spec.persistentVolumeSource:
+    for _ in range(2):  # once by the strategy, once by ``ValidatePersistentVolumeUpdate``
+        _check_volume(new, found)
+    after, before = new.spec.persistentVolumeSource, old.spec.persistentVolumeSource
+    if before.HasField("csi") and after.HasField("csi") and not before.csi.HasField(_EXPAND_SECRET):
+        one = type(after)()
+        one.CopyFrom(after)
+        one.csi.ClearField(_EXPAND_SECRET)
+        after = one
+    if after != before:
+        path = "spec.persistentvolumesource"
         found.append(
-            forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
+            forbidden(path, f"{path} is immutable after creation\n{go_structs.diff(before, after, ('spec',))}")
         )
     _FIXED_MODE(new.spec, old.spec, found)
     if old.spec.HasField("nodeAffinity") and new.spec.nodeAffinity != old.spec.nodeAffinity:
@@ -203,14 +256,15 @@ def _check_volume_update(
 
 def _check_class(storage_class: storage_v1_pb2.StorageClass, found: list[Cause]) -> None:
     checks.needed_name(storage_class.provisioner.lower(), "provisioner", names.label_key, found)
-    checks.supported(storage_class.reclaimPolicy, "reclaimPolicy", _RECLAIM_POLICY, found)
-    checks.choice(storage_class.volumeBindingMode, "volumeBindingMode", "storage.v1.VolumeBindingMode", found)
+    _check_parameters(storage_class.parameters, found)
+    checks.supported(storage_class.reclaimPolicy, "reclaimPolicy", ("Delete", "Retain"), found)
+    checks.listed(storage_class.volumeBindingMode, "volumeBindingMode", "storage.v1.VolumeBindingMode", found)
     _check_topologies(storage_class.allowedTopologies, found)
 
 
 def _check_topologies(terms: Sequence[core_v1_pb2.TopologySelectorTerm], found: list[Cause]) -> None:
-    """``validateAllowedTopologies``."""
-    seen: list[dict[str, list[str]]] = []
+    """``validateAllowedTopologies``: it has an empty term seen for each one before it begins."""
+    seen: list[dict[str, list[str]]] = [{} for _ in terms]
     for index, term in enumerate(terms):
         path = f"allowedTopologies[{index}]"
         keys: dict[str, list[str]] = {}
@@ -218,8 +272,6 @@ def _check_topologies(terms: Sequence[core_v1_pb2.TopologySelectorTerm], found: 
             here = f"{path}.matchLabelExpressions[{place}]"
             if not one.values:
                 found.append(required(f"{here}.values"))
-            for number, value in enumerate(one.values):
-                check_label_value(value, f"{here}.values[{number}]", found)
             found.extend(
                 duplicate(f"{here}.values[{number}]", value)
                 for number, value in enumerate(one.values)
@@ -228,9 +280,8 @@ def _check_topologies(terms: Sequence[core_v1_pb2.TopologySelectorTerm], found: 
             check_label_key(one.key, f"{here}.key", found)
             if one.key in keys:
                 found.append(duplicate(f"{here}.key", one.key))
-            keys[one.key] = sorted(one.values)
-        if keys in seen:
-            found.append(duplicate(f"{path}.matchLabelExpressions", ""))
+            keys[one.key] = sorted(dict.fromkeys(one.values))
+        found.extend(duplicate(f"{path}.matchLabelExpressions", "") for other in seen if other == keys)
         seen.append(keys)
 
 
@@ -238,19 +289,31 @@ _FIXED_CLASS = checks.fixed("parameters", "provisioner", "reclaimPolicy", "volum
 
 
 def _check_class_update(new: storage_v1_pb2.StorageClass, old: storage_v1_pb2.StorageClass, found: list[Cause]) -> None:
+    _check_class(new, found)
     _FIXED_CLASS(new, old, found)
-    _check_topologies(new.allowedTopologies, found)
 
 
 def _check_csi_node(csi_node: storage_v1_pb2.CSINode, found: list[Cause]) -> None:
     seen: dict[str, None] = {}
     for index, driver in enumerate(csi_node.spec.drivers):
         here = f"spec.drivers[{index}]"
-        _check_driver_name(driver.name, f"{here}.name", found)
+        volume_sources.check_driver_name(driver.name, f"{here}.name", found)
         if not driver.nodeID:
             found.append(required(f"{here}.nodeID"))
+        if len(driver.nodeID.encode()) > _LONGEST_NODE_ID:
+            text = f"must be {_LONGEST_NODE_ID} characters or less"
+            found.append(invalid(f"{here}.nodeID", driver.nodeID, text))
         checks.not_negative(driver.allocatable.count, f"{here}.allocatable.count", found)
         checks.unique(driver.name, seen, f"{here}.name", driver.name, found)
+        keys: dict[str, None] = {}
+        for key in driver.topologyKeys:
+            if not key:
+                found.append(required(here))
+            checks.unique(key, keys, here, key, found)
+            check_label_key(key, here, found)
+
+
+_LONGEST_NODE_ID = 256
 
 
 def _check_csi_node_update(new: storage_v1_pb2.CSINode, old: storage_v1_pb2.CSINode, found: list[Cause]) -> None:
@@ -261,34 +324,35 @@ def _check_csi_node_update(new: storage_v1_pb2.CSINode, old: storage_v1_pb2.CSIN
             if before.name == after.name:
                 one, other = _fixed(after), _fixed(before)
                 if one != other:
-                    found.append(Cause("spec.drivers", INVALID, f"Invalid value: {one}: {IMMUTABLE}"))
+                    found.append(invalid("spec.drivers", one, IMMUTABLE))
 
 
-def _fixed(driver: storage_v1_pb2.CSINodeDriver) -> str:
-    """What does not change, as Kubernetes' own type writes it."""
-    known = {"Name": driver.name, "NodeID": driver.nodeID, "TopologyKeys": [*driver.topologyKeys], "Allocatable": None}
-    return json.dumps(known, separators=(",", ":"), ensure_ascii=False)
+def _fixed(driver: storage_v1_pb2.CSINodeDriver) -> storage_v1_pb2.CSINodeDriver:
+    """What does not change."""
+    found = type(driver)()
+    found.CopyFrom(driver)
+    found.ClearField("allocatable")
+    return found
 
 
 def _check_attributes(attributes: storage_v1_pb2.VolumeAttributesClass, found: list[Cause]) -> None:
     """``ValidateVolumeAttributesClass``."""
     checks.needed_name(attributes.driverName.lower(), "driverName", names.label_key, found)
-    parameters = attributes.parameters
-    if len(parameters) > _MOST_PARAMETERS:
-        found.append(_too_long("parameters", _MOST_PARAMETERS))
-        return
-    found.extend(invalid("parameters", key, "field can not be empty.") for key in parameters if not key)
-    if sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items()) > _LARGEST_PARAMETERS:
-        found.append(_too_long("parameters", _LARGEST_PARAMETERS))
-    if not parameters:
+    _check_parameters(attributes.parameters, found)
+    if not attributes.parameters:
         found.append(required("parameters", "must contain at least one key/value pair"))
 
 
+def _check_parameters(parameters: Mapping[str, str], found: list[Cause]) -> None:
+    if len(parameters) > _MOST_PARAMETERS:
+        found.append(too_long("parameters", _MOST_PARAMETERS))
+        return
+    found.extend(invalid("parameters", key, "field can not be empty.") for key in parameters if not key)
+    if sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items()) > _LARGEST_PARAMETERS:
+        found.append(too_long("parameters", _LARGEST_PARAMETERS))
+
+
 _MOST_PARAMETERS, _LARGEST_PARAMETERS = 512, 256 * 1024
-
-
-def _too_long(path: str, most: int) -> Cause:
-    return Cause(path, "FieldValueTooLong", f"Too long: may not be more than {most} bytes")
 
 
 def _check_attributes_class_update(
@@ -302,13 +366,35 @@ def _check_attributes_class_update(
 
 
 def _check_csi_driver(csi_driver: storage_v1_pb2.CSIDriver, found: list[Cause]) -> None:
-    period = csi_driver.spec.nodeAllocatableUpdatePeriodSeconds
-    if csi_driver.spec.HasField("nodeAllocatableUpdatePeriodSeconds") and period < _SHORTEST_PERIOD_S:
+    """``validateCSIDriverSpec``."""
+    spec = csi_driver.spec
+    checks.listed(spec.fsGroupPolicy, "spec.fsGroupPolicy", _GROUP_POLICIES, found)
+    audiences: dict[str, None] = {}
+    for index, token in enumerate(spec.tokenRequests):
+        path, seconds = f"spec.tokenRequests[{index}]", token.expirationSeconds
+        if token.audience in audiences:
+            found.append(duplicate(f"{path}.audience", token.audience))
+            continue
+        audiences[token.audience] = None
+        if token.HasField("expirationSeconds") and seconds < _SHORTEST_TOKEN_S:
+            text = "may not specify a duration less than 10 minutes"
+            found.append(invalid(f"{path}.expirationSeconds", seconds, text))
+        if seconds > 1 << 32:
+            text = "may not specify a duration larger than 2^32 seconds"
+            found.append(invalid(f"{path}.expirationSeconds", seconds, text))
+    for mode in spec.volumeLifecycleModes:
+        checks.listed(mode, "spec.volumeLifecycleModes", ("Persistent", "Ephemeral"), found)
+    period = spec.nodeAllocatableUpdatePeriodSeconds
+    if spec.HasField("nodeAllocatableUpdatePeriodSeconds") and period < _SHORTEST_PERIOD_S:
         text = f"must be greater than or equal to {_SHORTEST_PERIOD_S} seconds"
         found.append(invalid("spec.nodeAllocatableUpdatePeriodSeconds", period, text))
+    if spec.HasField("serviceAccountTokenInSecrets") and not spec.tokenRequests:
+        text = "serviceAccountTokenInSecrets is set but no tokenRequests are specified"
+        found.append(invalid("spec.serviceAccountTokenInSecrets", spec.serviceAccountTokenInSecrets, text))
 
 
-_SHORTEST_PERIOD_S = 10
+_GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
+_SHORTEST_PERIOD_S, _SHORTEST_TOKEN_S = 10, 600
 
 
 def _check_csi_driver_update(new: storage_v1_pb2.CSIDriver, old: storage_v1_pb2.CSIDriver, found: list[Cause]) -> None:
@@ -334,13 +420,43 @@ def _check_capacity(capacity: storage_v1_pb2.CSIStorageCapacity, found: list[Cau
 
 
 def _check_attachment(attachment: storage_v1_pb2.VolumeAttachment, found: list[Cause]) -> None:
-    spec = attachment.spec
-    _check_driver_name(spec.attacher, "spec.attacher", found)
-    if not spec.source.HasField("persistentVolumeName") and not spec.source.HasField("inlineVolumeSpec"):
+    """``ValidateVolumeAttachment``."""
+    spec, source = attachment.spec, attachment.spec.source
+    has_name, has_spec = source.HasField("persistentVolumeName"), source.HasField("inlineVolumeSpec")
+    volume_sources.check_driver_name(spec.attacher, "spec.attacher", found)
+    if has_name == has_spec:
         text = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
-        found.append(required("spec.source", text))
-    if not spec.nodeName:
-        found.append(required("spec.nodeName"))
+        found.append(forbidden("spec.source", text) if has_name else required("spec.source", text))
+    elif has_spec:
+        _check_volume_spec(source.inlineVolumeSpec, "spec.source.inlineVolumeSpec", "", True, found)
+    elif not source.persistentVolumeName:
+        found.append(required("spec.source.persistentVolumeName", "must specify non empty persistentVolumeName"))
+    _check_name(spec.nodeName, "spec.nodeName", found)
+    _check_attachment_status(attachment.status, found)
+    if has_name:
+        _check_name(source.persistentVolumeName, "spec.source.persistentVolumeName", found)
+
+
+def _check_name(name: str, path: str, found: list[Cause]) -> None:
+    found.extend(invalid(path, name, problem) for problem in names.dns_subdomain(name))
+
+
+def _check_attachment_status(status: storage_v1_pb2.VolumeAttachmentStatus, found: list[Cause]) -> None:
+    """``validateVolumeAttachmentStatus``."""
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in status.attachmentMetadata.items())
+    if size > _LARGEST_PARAMETERS:
+        found.append(too_long("status.attachmentMetadata", _LARGEST_PARAMETERS))
+    for field in ("attachError", "detachError"):
+        error = getattr(status, field)
+        if len(error.message.encode()) > _LONGEST_ERROR:
+            # Kubernetes tells another limit.
+            found.append(too_long(f"status.{field}.message", _LARGEST_PARAMETERS))
+        if error.errorCode < 0:
+            text = "must be between 0 and 2147483647, inclusive"
+            found.append(invalid(f"status.{field}.errorCode", error.errorCode, text))
+
+
+_LONGEST_ERROR = 1024
 
 
 def _check_attachment_update(
@@ -379,16 +495,6 @@ def _check_positive(text: str, path: str, found: list[Cause]) -> None:
         found.append(invalid(path, text, checks.POSITIVE))
 
 
-def _check_driver_name(name: str, path: str, found: list[Cause]) -> None:
-    """``ValidateCSIDriverName``."""
-    if not name:
-        found.append(required(path))
-        return
-    if len(name) > _LONGEST_DRIVER_NAME:
-        found.append(Cause(path, "FieldValueTooLong", f"Too long: may not be more than {_LONGEST_DRIVER_NAME} bytes"))
-    found.extend(invalid(path, name, one) for one in names.dns_subdomain(name.lower()))
-
-
 RULES = {
     core_v1_pb2.PersistentVolume: Rules(_check_volume, _check_volume_update),
     core_v1_pb2.PersistentVolumeClaim: Rules(_check_claim, _check_claim_update),
@@ -396,6 +502,6 @@ RULES = {
     storage_v1_pb2.CSINode: Rules(_check_csi_node, _check_csi_node_update),
     storage_v1_pb2.CSIDriver: Rules(_check_csi_driver, _check_csi_driver_update),
     storage_v1_pb2.CSIStorageCapacity: Rules(_check_capacity, checks.fixed("nodeTopology", "storageClassName")),
-    storage_v1_pb2.VolumeAttachment: Rules(_check_attachment, _check_attachment_update),
+    storage_v1_pb2.VolumeAttachment: Rules(_check_attachment, _check_attachment_update, _check_attachment_update),
     storage_v1_pb2.VolumeAttributesClass: Rules(_check_attributes, _check_attributes_class_update),
 }

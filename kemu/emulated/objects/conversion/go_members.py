@@ -1,4 +1,4 @@
-"""The Go types of a pod template, and the messages that stand for them."""
+"""Which field of a message stands for a field of a Go struct."""
 
 from __future__ import annotations
 
