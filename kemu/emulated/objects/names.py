@@ -43,6 +43,8 @@ _KEY_RULE = (
 )
 
 Messages = tuple[str, ...]
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def _too_long(limit: int, unit: str = "characters") -> str:
@@ -286,7 +288,7 @@ def old_address(text: str) -> Messages:
     return ()
 
 
-def parsed_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def parsed_address(text: str) -> Address | None:
     """An IP address, also with zeros in front of its numbers (``ParseIPSloppy``); None: it is none."""
     try:
         return None if "%" in text else ipaddress.ip_address(without_zeros(text))
@@ -294,29 +296,38 @@ def parsed_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address |
         return None
 
 
-def is_network(text: str) -> bool:
-    """Whether it is a range of addresses, also one in a bad form (``ParseCIDRSloppy``)."""
-    return old_network(text) != (_VALID_NETWORK,)
+def parsed_network(text: str) -> tuple[Address, Network] | None:
+    """The address and the range that it is in, of ``10.0.0.1/24``, also in a bad form (``ParseCIDRSloppy``); None: it
+    is no range."""
+    head, _, length = text.partition("/")
+    first = parsed_address(head)
+    if first is None or not (length.isascii() and length.isdigit()):
+        return None
+    try:
+        return first, ipaddress.ip_network(f"{without_zeros(head)}/{int(length)}", strict=False)
+    except ValueError:
+        return None
 
 
 def old_network(text: str) -> Messages:
     """A range in a field that is older (``IsValidCIDRForLegacyField``)."""
-    head, _, length = text.partition("/")
-    bare = without_zeros(head)
-    try:
-        parsed = ipaddress.ip_network(f"{bare}/{int(length)}", strict=False)
-    except ValueError:
+    parsed = parsed_network(text)
+    if parsed is None:
         return (_VALID_NETWORK,)
-    if not (length.isascii() and length.isdigit()) or "%" in text:
-        return (_VALID_NETWORK,)
-    if bare != head or str(int(length)) != length:
+    first, whole = parsed
+    if not is_without_zeros(text):
         return ("must not have leading 0s in IP or prefix length",)
-    first = ipaddress.ip_address(head)
     if isinstance(first, ipaddress.IPv6Address) and first.ipv4_mapped is not None:
         return ("must not have an IPv4-mapped IPv6 address",)
-    if first != parsed.network_address:
+    if first != whole.network_address:
         return ("must not have bits set beyond the prefix length",)
     return ()
+
+
+def is_without_zeros(network: str) -> bool:
+    """Whether no number of a range has zeros in front of it."""
+    head, _, length = network.partition("/")
+    return without_zeros(head) == head and str(int(length)) == length
 
 
 def without_zeros(text: str) -> str:

@@ -94,7 +94,7 @@ def _volumes(draw: Draw, spec: Json, _: Json) -> None:
         {"configMap": {"name": "c", "items": items()}},
         {"secret": {"name": "s", "items": items()}},
         {"downwardAPI": {"items": fields}},
-        {"serviceAccountToken": {"path": draw.choice(_PATHS)}},
+        {"secret": {"name": "t", "items": items()}},
     ]
     source = draw.choice(
         (

@@ -45,7 +45,7 @@ def _check_pod_ranges(ranges: list[str], path: str, found: list[Cause]) -> None:
         networks.check_range(one, f"{path}[{index}]", found)
     if len(ranges) < 2:
         return
-    wrong = next((index for index, one in enumerate(ranges) if not names.is_network(one)), None)
+    wrong = next((index for index, one in enumerate(ranges) if names.parsed_network(one) is None), None)
     if wrong is not None:
         # As Go shows the range that it has not read.
         problem = f"invalid CIDR[{wrong}]: <nil> (invalid CIDR address: {ranges[wrong]})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 
 from kemu.emulated.objects import names
@@ -346,18 +345,22 @@ def _check_peer(peer: networking_v1_pb2.NetworkPolicyPeer, path: str, found: lis
         found.append(forbidden(path, "may not specify both ipBlock and another peer"))
 
 
+def _is_within(part: names.Network, whole: names.Network) -> bool:
+    is_narrower = part.prefixlen > whole.prefixlen and part.version == whole.version
+    return is_narrower and part.subnet_of(whole)  # type: ignore[arg-type]
+
+
 def _check_block(block: networking_v1_pb2.IPBlock, path: str, found: list[Cause]) -> None:
     if not block.cidr:
         found.append(required(f"{path}.cidr"))
         return
-    if not check_range(block.cidr, f"{path}.cidr", found):
-        return
-    whole = ipaddress.ip_network(block.cidr, strict=False)
+    check_range(block.cidr, f"{path}.cidr", found)
+    whole = names.parsed_network(block.cidr)
     for index, text in enumerate(getattr(block, "except")):
         here = f"{path}.except[{index}]"
-        if not check_range(text, here, found):
-            continue
-        part = ipaddress.ip_network(text, strict=False)
-        is_in = part.version == whole.version and part != whole and part.subnet_of(whole)  # type: ignore[arg-type]
-        if not is_in:
+        part = names.parsed_network(text)
+        if whole is None:
+            return
+        check_range(text, here, found)
+        if part is not None and not _is_within(part[1], whole[1]):
             found.append(invalid(here, text, "must be a strict subset of `cidr`"))

@@ -94,6 +94,7 @@ def _check_claim_update(
         before.volumeName = after.volumeName
     if _has_found_its_class(new, old):
         after.ClearField("storageClassName")
+    _check_class_annotation(new, old, found)
     if new.status.phase == "Bound":
         if after.resources.requests:
             after.resources.requests["storage"].string = before.resources.requests["storage"].string
@@ -118,6 +119,16 @@ def _check_claim_update(
             found.append(forbidden("spec.resources.requests.storage", text))
     _FIXED_MODE(new.spec, old.spec, found)
     _check_attributes_update(new, old, found)
+
+
+def _check_class_annotation(
+    new: core_v1_pb2.PersistentVolumeClaim, old: core_v1_pb2.PersistentVolumeClaim, found: list[Cause]
+) -> None:
+    """It stays, unless the field takes its place (``validateStorageClassUpgradeFromAnnotation``)."""
+    was, stated = (one.metadata.annotations.get(_OLD_CLASS, "") for one in (old, new))
+    moves = not old.spec.HasField("storageClassName") and new.spec.storageClassName == was
+    if was != stated and not (moves and _OLD_CLASS not in new.metadata.annotations):
+        found.append(invalid(f"metadata.annotations.{_OLD_CLASS}", stated, IMMUTABLE))
 
 
 def _has_found_its_class(new: core_v1_pb2.PersistentVolumeClaim, old: core_v1_pb2.PersistentVolumeClaim) -> bool:
@@ -147,6 +158,34 @@ def _check_attributes_update(
 
 
 # Volumes ------------------------------------------------------------------------------------------------------------
+
+
+def _check_new_volume(volume: core_v1_pb2.PersistentVolume, found: list[Cause]) -> None:
+    _check_volume(volume, found)
+    stated = {field.name for field, _ in volume.spec.persistentVolumeSource.ListFields()}
+    if _MOUNT_OPTIONS in volume.metadata.annotations and not stated & _WITH_MOUNT_OPTIONS:
+        text = "may not specify mount options for this volume type"
+        found.append(forbidden(f"metadata.annotations.{_MOUNT_OPTIONS}", text))
+
+
+_MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options"
+_WITH_MOUNT_OPTIONS = frozenset(
+    (
+        *(
+            "gcePersistentDisk",
+            "awsElasticBlockStore",
+            "glusterfs",
+            "nfs",
+            "rbd",
+            "quobyte",
+            "iscsi",
+            "cinder",
+            "cephfs",
+        ),
+        *("azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk"),
+    )
+)
+"""Sources that may be mounted with the options of that annotation (``pkg/volume/validation``)."""
 
 
 def _check_volume(volume: core_v1_pb2.PersistentVolume, found: list[Cause]) -> None:
@@ -230,8 +269,8 @@ _EXPAND_SECRET = "controllerExpandSecretRef"
 def _check_volume_update(
     new: core_v1_pb2.PersistentVolume, old: core_v1_pb2.PersistentVolume, found: list[Cause]
 ) -> None:
-    for _ in range(2):  # once by the strategy, once by ``ValidatePersistentVolumeUpdate``
-        _check_volume(new, found)
+    _check_new_volume(new, found)
+    _check_volume(new, found)  # Once more by ``ValidatePersistentVolumeUpdate``.
     after, before = new.spec.persistentVolumeSource, old.spec.persistentVolumeSource
     if before.HasField("csi") and after.HasField("csi") and not before.csi.HasField(_EXPAND_SECRET):
         one = type(after)()
@@ -496,7 +535,7 @@ def _check_positive(text: str, path: str, found: list[Cause]) -> None:
 
 
 RULES = {
-    core_v1_pb2.PersistentVolume: Rules(_check_volume, _check_volume_update),
+    core_v1_pb2.PersistentVolume: Rules(_check_new_volume, _check_volume_update),
     core_v1_pb2.PersistentVolumeClaim: Rules(_check_claim, _check_claim_update),
     storage_v1_pb2.StorageClass: Rules(_check_class, _check_class_update),
     storage_v1_pb2.CSINode: Rules(_check_csi_node, _check_csi_node_update),

@@ -13,14 +13,12 @@ from kemu.emulated.objects.caches import text_cache
 @text_cache(4096)
 def odd(text: str) -> str:
     """What is odd about an address; empty: nothing, or it is no address."""
-    bare = names.without_zeros(text)
-    try:
-        parsed = ipaddress.ip_address(bare)
-    except ValueError:
+    parsed = names.parsed_address(text)
+    if parsed is None:
         return ""
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
         return f"non-standard IP address {json.dumps(text)} is invalid: use {_quoted(parsed.ipv4_mapped)}"
-    if bare != text:
+    if names.without_zeros(text) != text:
         return f"non-standard IP address {json.dumps(text)} is invalid: use {_quoted(parsed)}"
     if str(parsed) != text:
         return f"IPv6 address {json.dumps(text)} should be in RFC 5952 canonical format ({_quoted(parsed)})"
@@ -35,13 +33,10 @@ def of_address(text: str, path: str) -> Iterator[str]:
 
 def of_range(text: str, path: str) -> Iterator[str]:
     """The same of a range, as ``10.0.0.0/24``."""
-    head, _, length = text.partition("/")
-    bare = names.without_zeros(head)
-    try:
-        first = ipaddress.ip_address(bare)
-        whole = ipaddress.ip_network(f"{bare}/{int(length)}", strict=False)
-    except ValueError:
+    parsed = names.parsed_network(text)
+    if parsed is None:
         return
+    first, whole = parsed
     told = False
     if first != whole.network_address:
         alone = f"{first}/{first.max_prefixlen}"
@@ -51,7 +46,7 @@ def of_range(text: str, path: str) -> Iterator[str]:
         )
         told = True
     is_mapped = isinstance(first, ipaddress.IPv6Address) and first.ipv4_mapped is not None
-    if is_mapped or bare != head or str(int(length)) != length:
+    if is_mapped or not names.is_without_zeros(text):
         yield f"{path}: non-standard CIDR value {json.dumps(text)} is invalid: use {_quoted(whole)}"
     elif not told and str(whole) != text:
         yield f"{path}: IPv6 CIDR value {json.dumps(text)} should be in RFC 5952 canonical format ({_quoted(whole)})"
