@@ -13,8 +13,14 @@ Json = dict[str, Any]
 Draw = random.Random
 FAMILIES = ("fields",)
 
-_OFTEN = ("pods", "pods", "nodes", "deployments", "statefulsets", "daemonsets", "cronjobs", "services")
-_APART = {"apiVersion", "kind", "metadata", "status"}
+_OFTEN = ("pods", "pods", "nodes", "deployments", "statefulsets", "daemonsets", "jobs", "jobs", "cronjobs", "services")
+_APART = ("apiVersion", "kind", "metadata", "status")
+_LEFT_OUT = (
+    *("schedulingGroup", "privileged", "hostProcess"),  # gates and flags of the recorded server
+    *("clusterIP", "nodePort", "healthCheckNodePort", "manualSelector"),  # which a server chooses, or does by chance
+)
+_SOURCES = ("containerResource", "external", "object", "pods", "resource")
+"""Of a metric, which has one: Go tells of several in any order."""
 _DEPTH = 3
 _TEXTS = ("", "a", "b", "Bad_", "a.b", "a/b", "example.com/a", "1", "-1", "50%", "/a", "../a", "None", "a" * 64)
 _ADDRESSES = (
@@ -45,6 +51,7 @@ _ADDRESS_FIELDS = {
     "addresses", "cidr", "clusterIPs", "except", "externalIPs", "ip", "loadBalancerIP", "loadBalancerSourceRanges",
     "nameservers", "podCIDR", "podCIDRs",
 }  # fmt: skip
+_OF_LIMITS = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")
 _RESOURCES = ("cpu", "memory", "pods", "storage", "ephemeral-storage", "hugepages-2Mi", "example.com/a", "a", "Bad_/")
 _KEYS = ("a", "b", "Bad_", "-", "a/b", "beta.kubernetes.io/arch")
 _QUANTITIES = ("0", "1", "2", "-1", "100m", "1500m", "0.5m", "1Gi", "3Mi")
@@ -56,14 +63,23 @@ def case(family: str, seed: int, number: int) -> Json:
     plural = draw.choice((*metadata.OBJECTS, *_OFTEN))
     steps = [_step(draw, plural, "create", "x")]
     if draw.random() < 0.8:
-        steps = [metadata.wrapped("create", metadata.plain(plural))]
+        steps = [metadata.wrapped("create", _plain(plural))]
     for _ in range(draw.randint(4, 6)):
         steps.append(_step(draw, plural, *draw.choice((("create", "y"), ("update", "x")))))
     return {"id": f"fields-s{seed}-{number:05}", "family": family, "resource": plural, "steps": steps}
 
 
-def _step(draw: Draw, plural: str, verb: str, name: str) -> Json:
+def _plain(plural: str) -> Json:
     body = metadata.plain(plural)
+    if plural == "jobs":
+        # Without random labels.
+        body["spec"] |= {"manualSelector": True, "selector": {"matchLabels": {"app": "a"}}}
+        body["spec"]["template"]["metadata"] = {"labels": {"app": "a"}}
+    return body
+
+
+def _step(draw: Draw, plural: str, verb: str, name: str) -> Json:
+    body = _plain(plural)
     body["metadata"]["name"] = name
     kind = schemas.find_type(schemas.find(body["apiVersion"], body["kind"]) or "")
     assert kind is not None
@@ -84,7 +100,8 @@ def _change(draw: Draw, kind: Type, body: Json) -> None:
     # Those that stand deep have many fields of little weight.
     of, place = draw.choice(structs[: 1 + draw.randrange(len(structs))])
     assert of.fields is not None
-    names = [name for name in of.fields if not (place is body and name in _APART)]
+    apart = (*_LEFT_OUT, *(_APART if place is body else ()), *(_SOURCES if _SOURCES[0] in of.fields else ()))
+    names = [name for name in of.fields if name not in apart]
     if not names:
         return
     there = [name for name in names if name in place]
@@ -120,8 +137,10 @@ def _of_type(draw: Draw, name: str, field: Field, kind: Type, go: str, depth: in
         return _struct(draw, kind, depth - 1)
     if kind.kind == LIST:
         element = schemas.resolve(kind.element)
-        count = draw.choice((0, 1, 1, 1, 2))
+        count = draw.choice((1, 1, 1, 2))  # Messages hold no empty lists.
         return [_of_type(draw, name, field, element, go, depth) for _ in range(count)]
+    if "IntOrString" in go:
+        return draw.choice((*_NUMBERS, "50%", "101%", "a", "http", ""))
     if kind.kind == MAP:
         return _entries(draw, name, field, schemas.resolve(kind.element), depth)
     if kind.kind != schemas.SCALAR:
@@ -132,8 +151,11 @@ def _of_type(draw: Draw, name: str, field: Field, kind: Type, go: str, depth: in
 def _struct(draw: Draw, kind: Type, depth: int) -> Json:
     assert kind.fields is not None
     value = {}
+    source = draw.choice(_SOURCES) if _SOURCES[0] in kind.fields else ""
     for name, field in kind.fields.items():
-        if draw.random() < (0.9 if field.is_required else 0.25 if depth > 0 else 0.0):
+        if source and name in _SOURCES and name != source:
+            continue
+        if name not in _LEFT_OUT and draw.random() < (0.9 if field.is_required else 0.25 if depth > 0 else 0.0):
             value[name] = _value(draw, name, field, depth)
     return value
 
@@ -144,22 +166,19 @@ def _entries(draw: Draw, name: str, field: Field, element: Type, depth: int) -> 
     if "Quantity" in str(field.type):
         if draw.random() < 0.3:
             found["cpu"] = "1"
-        if draw.random() < 0.85:
-            found[draw.choice(_RESOURCES)] = draw.choice(_QUANTITIES)
+        # Those of one limit are told together.
+        found["cpu" if name in _OF_LIMITS else draw.choice(_RESOURCES)] = draw.choice(_QUANTITIES)
         return found
     if element.scalar == "string" and draw.random() < 0.3:
         found["c"] = "1"
-    if draw.random() < 0.85:
-        go = field.go.rpartition("]")[2]
-        found[draw.choice(_KEYS)] = _of_type(draw, name, field, element, go, depth)
+    go = field.go.rpartition("]")[2]
+    found[draw.choice(_KEYS)] = _of_type(draw, name, field, element, go, depth)
     return found
 
 
 def _scalar(draw: Draw, name: str, field: Field, kind: Type, go: str) -> Any:
     if "Quantity" in go:
         return draw.choice(_QUANTITIES)
-    if "IntOrString" in go:
-        return draw.choice((*_NUMBERS, "50%", "101%", "a", "http", ""))
     if "Time" in go:
         return draw.choice(("2020-01-02T03:04:05Z", None))
     if "uint8" in go:

@@ -153,7 +153,7 @@ def plain(plural: str) -> Json:
         "apiVersion": resource.api_version,
         "kind": resource.kind,
         "metadata": metadata,
-        **copy.deepcopy(OBJECTS[plural]),
+        **copy.deepcopy(_JOB if plural == "jobs" else OBJECTS[plural]),
     }
 
 

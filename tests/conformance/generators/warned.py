@@ -199,6 +199,7 @@ def _service(draw: Draw, body: Json) -> None:
         {"loadBalancerIP": "1.2.3.4"},
         {
             "type": "LoadBalancer",
+            "allocateLoadBalancerNodePorts": False,
             "clusterIP": "",
             "loadBalancerSourceRanges": [draw.choice(("10.0.0.1/24", "10.0.0.0/24"))],
         },

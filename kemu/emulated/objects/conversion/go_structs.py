@@ -105,6 +105,8 @@ def _value(name: str, given: Any, path: Path | None) -> Json:
         return [_value(element, one, _below(path, index)) for index, one in enumerate(given)]
     if go_types.fields_of(name) is not None:
         return _struct(name, given, path)
+    if isinstance(given, Message):
+        return convert.to_value(given)  # JSON of its own: ``runtime.RawExtension``
     plain = go_types.plain(name)
     if plain == "string":
         return given or ""

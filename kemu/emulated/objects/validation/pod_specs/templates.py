@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported
 from kemu.emulated.objects.validation.metadata import check_annotations, check_labels
-from kemu.emulated.objects.validation.pod_specs import pods
+from kemu.emulated.objects.validation.pod_specs import pod_annotations, pods
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
 
@@ -14,7 +14,12 @@ from kemu.messages.k8s import core_v1_pb2
 def check_template(template: core_v1_pb2.PodTemplateSpec, path: str, found: list[Cause]) -> None:
     """``ValidatePodTemplateSpec``"""
     check_metadata(template, path, found)
+    annotations = template.metadata.annotations
+    if annotations:
+        pod_annotations.check_annotations(annotations, template.spec, f"{path}.annotations", found)
     pods.check_pod_spec(template.spec, f"{path}.spec", found)
+    if annotations:
+        pod_annotations.check_profiles(annotations, template.spec, f"{path}.spec", found)
     if template.spec.ephemeralContainers:
         detail = "ephemeral containers not allowed in pod template"
         found.append(forbidden(f"{path}.spec.ephemeralContainers", detail))

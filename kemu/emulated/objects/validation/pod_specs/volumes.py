@@ -11,11 +11,11 @@ from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.validation import checks, storage, volume_sources
 from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_found, required
-from kemu.emulated.objects.validation.metadata import check_annotations, check_labels
+from kemu.emulated.objects.validation.metadata import check_template
 from kemu.emulated.objects.validation.pod_specs import environments
 from kemu.emulated.objects.validation.volume_sources import Check
 from kemu.errors import Cause
-from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.messages.k8s import core_v1_pb2
 
 Sources = dict[str, core_v1_pb2.VolumeSource]
 """By the name of the volume, those without a problem."""
@@ -192,20 +192,8 @@ def _check_ephemeral(source: core_v1_pb2.EphemeralVolumeSource, path: str, found
     if not source.HasField("volumeClaimTemplate"):
         found.append(required(here))
         return
-    _check_metadata(source.volumeClaimTemplate.metadata, f"{here}.metadata", found)
+    check_template(source.volumeClaimTemplate.metadata, f"{here}.metadata", found)
     storage.check_claim_spec(source.volumeClaimTemplate.spec, f"{here}.spec", found)
-
-
-def _check_metadata(metadata: meta_v1_pb2.ObjectMeta, path: str, found: list[Cause]) -> None:
-    """``ValidateTemplateObjectMeta``"""
-    check_annotations(metadata.annotations, f"{path}.annotations", found)
-    check_labels(metadata.labels, f"{path}.labels", found)
-    for field, value in metadata.ListFields():
-        if field.name not in ("annotations", "labels") and (value or field.name == "deletionGracePeriodSeconds"):
-            found.append(forbidden(f"{path}.{_GO_NAMES.get(field.name, field.name)}", "cannot be set"))
-
-
-_GO_NAMES = {"uid": "uID"}
 
 
 def _check_image(source: core_v1_pb2.ImageVolumeSource, path: str, found: list[Cause]) -> None:
