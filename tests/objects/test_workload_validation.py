@@ -1,10 +1,8 @@
-"""Workloads: the numbers in their statuses, the volumes that claims of StatefulSets stand for, structs in messages."""
+"""Workloads: the volumes that claims of StatefulSets stand for, structs in messages."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import pytest
 
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.defaulting import defaults
@@ -32,43 +30,6 @@ def workload(kind: str, status: dict[str, Any] | None = None, **spec: Any) -> An
 
 def texts(found: list[Cause]) -> list[str]:
     return [f"{one.field}: {one.message}" for one in found]
-
-
-@pytest.mark.parametrize(
-    ("kind", "before", "after", "expected"),
-    [
-        ("ReplicaSet", {}, {"replicas": 2, "readyReplicas": 2, "availableReplicas": 1}, []),
-        (
-            "ReplicaSet",
-            {},
-            {"replicas": 1, "readyReplicas": 2, "availableReplicas": 3},
-            [
-                "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
-                "status.availableReplicas: Invalid value: 3: cannot be greater than status.replicas",
-                "status.availableReplicas: Invalid value: 3: cannot be greater than readyReplicas",
-            ],
-        ),
-        (
-            "StatefulSet",
-            {},
-            {"replicas": 1, "availableReplicas": 1},
-            ["status.availableReplicas: Invalid value: 1: cannot be greater than status.readyReplicas"],
-        ),
-        (
-            "Deployment",
-            {"collisionCount": 2},
-            {"unavailableReplicas": -1, "collisionCount": 1},
-            [
-                "status.unavailableReplicas: Invalid value: -1: must be greater than or equal to 0",
-                "status.collisionCount: Invalid value: 1: cannot be decremented",
-            ],
-        ),
-        ("DaemonSet", {"collisionCount": 0}, {}, ["status.collisionCount: Invalid value: 0: cannot be decremented"]),
-        ("DaemonSet", {}, {"numberReady": 3}, []),
-    ],
-)
-def test_numbers_of_a_status(kind: str, before: dict[str, Any], after: dict[str, Any], expected: list[str]) -> None:
-    assert texts(kinds.validate_status_update(workload(kind, after), workload(kind, before))) == expected
 
 
 def test_a_claim_is_a_volume_of_the_template() -> None:

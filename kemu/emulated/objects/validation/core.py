@@ -21,7 +21,6 @@ from kemu.emulated.objects.validation.causes import (
 from kemu.emulated.objects.validation.metadata import check_label_key
 from kemu.emulated.objects.validation.pod_specs import pods, templates
 from kemu.emulated.objects.validation.rules import Rules
-from kemu.emulated.objects.validation.workloads.statuses import check_status
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
 
@@ -246,7 +245,7 @@ RULES = {
     ),
     core_v1_pb2.Event: Rules(_check_event),
     core_v1_pb2.Service: Rules(networks.check_service, networks.check_service_update, name_rule=names.dns_label),
-    core_v1_pb2.ReplicationController: Rules(_check_replication_controller, status_update=check_status),
+    core_v1_pb2.ReplicationController: Rules(_check_replication_controller),
     core_v1_pb2.ConfigMap: Rules(_check_config_map, _check_config_map_update),
     core_v1_pb2.Secret: Rules(_check_secret, _check_secret_update),
     core_v1_pb2.ServiceAccount: Rules(),

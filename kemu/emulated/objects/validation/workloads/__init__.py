@@ -1,6 +1,5 @@
 """The checks of workloads.
 
-apps      the checks of the group apps
-batch     the checks of the group batch (``pkg/apis/batch/validation``)
-statuses  the checks of their statuses, but those of Jobs
+apps    the checks of the group apps
+batch   the checks of the group batch (``pkg/apis/batch/validation``)
 """
