@@ -20,7 +20,8 @@ from kemu.emulated.apiserver.admission.external.attributes import ASKING
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.kinds import service_ranges
-from kemu.emulated.objects.validation import causes, networks
+from kemu.emulated.objects.validation import causes
+from kemu.emulated.objects.validation.networks import services
 from kemu.errors import AlreadyExists, ApiError, Cause, InternalError
 from kemu.messages.k8s import core_v1_pb2, networking_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
@@ -157,7 +158,7 @@ class Services:
         if spec.type == EXTERNAL:
             return []
         self._settle_families(service, None)
-        taken = [] if networks.is_headless(spec) else await self._take(service, range(len(spec.ipFamilies)))
+        taken = [] if services.is_headless(spec) else await self._take(service, range(len(spec.ipFamilies)))
         await self._give_ports(service, None, taken)
         return taken
 
@@ -184,9 +185,9 @@ class Services:
         if _still_prefers_two(spec, before):
             pass
         elif before.type == EXTERNAL:
-            if spec.type != EXTERNAL and not networks.is_headless(spec):
+            if spec.type != EXTERNAL and not services.is_headless(spec):
                 change.taken = await self._take(new, range(len(spec.ipFamilies)))
-        elif networks.is_headless(before):
+        elif services.is_headless(before):
             pass
         elif spec.type == EXTERNAL:
             change.left = list(before.clusterIPs)
@@ -226,7 +227,7 @@ class Services:
                 old.spec.ipFamilyPolicy if old is not None and known else REQUIRE_DUAL if selectorless else SINGLE
             )
         found: list[Cause] = []
-        networks.check_addresses(spec, found)
+        services.check_addresses(spec, found)
         _raise(service, found)
         policy = spec.ipFamilyPolicy
         if old is not None:
@@ -380,7 +381,7 @@ class Services:
                 port.nodePort = shared or next((one for one in _ports_in_turn(start) if one not in taken), 0)
                 known[port.port] = port.nodePort
                 taken.add(port.nodePort)
-        if networks.needs_health_port(spec) and not spec.healthCheckNodePort:
+        if services.needs_health_port(spec) and not spec.healthCheckNodePort:
             spec.healthCheckNodePort = next((one for one in _ports_in_turn(start) if one not in taken), 0)
 
 
@@ -399,7 +400,7 @@ def _keep(spec: core_v1_pb2.ServiceSpec, before: core_v1_pb2.ServiceSpec) -> Non
         for port in spec.ports:
             if not port.nodePort:
                 port.nodePort = known.get(port.name, 0)
-    if networks.needs_health_port(spec) and networks.needs_health_port(before) and not spec.healthCheckNodePort:
+    if services.needs_health_port(spec) and services.needs_health_port(before) and not spec.healthCheckNodePort:
         spec.healthCheckNodePort = before.healthCheckNodePort
 
 

@@ -88,7 +88,8 @@ def nothing(empty: Json, path: Path) -> Json:
     return empty if path in STATED.get() else None
 
 
-def _value(name: str, given: Any, path: Path | None) -> Json:
+def _value(name: str, held: object, path: Path | None) -> Json:
+    given: Any = held
     if name == go_members.QUANTITY:
         return "0" if given is None else _quantity(given.string)
     if name in _LEAVES:
@@ -141,7 +142,7 @@ def _struct(name: str, message: Message | None, path: Path | None) -> dict[str, 
     return found
 
 
-def _member(field: Field, given: Any, path: Path | None) -> Json:
+def _member(field: Field, given: object, path: Path | None) -> Json:
     if given is None and field.type.startswith("*"):
         return None
     return _value(field.type.removeprefix("*"), given, path)

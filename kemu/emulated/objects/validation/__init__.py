@@ -8,9 +8,8 @@ core           the checks of the core group without pods and volumes
 devices        the checks of resource.k8s.io: claims, their templates, classes, slices
 extensions     the checks of kinds that extend the API: webhooks, policies, CustomResourceDefinitions
 finalizers     checks of the finalizers of objects and namespaces (``ValidateFinalizers``, ``validateFinalizerName``)
-ingresses      the checks of Ingresses and IngressClasses
 metadata       checks of ``metadata``, which all kinds share, and of labels, selectors and other common parts
-networks       the checks of Services and NetworkPolicies
+networks       the checks of Services, endpoints, Ingresses and NetworkPolicies
 placement      checks of where a pod may run: tolerations, affinity, topology spread, scheduling gates
 pod_specs      validation of pods
 quotas         the checks of ResourceQuotas and LimitRanges

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from kemu.emulated.objects import names, selectors
-from kemu.emulated.objects.validation import checks, finalizers, networks, placement
+from kemu.emulated.objects.validation import checks, finalizers, placement
 from kemu.emulated.objects.validation.amounts import any_resource_name, check_amounts
 from kemu.emulated.objects.validation.causes import (
     duplicate,
@@ -19,6 +19,7 @@ from kemu.emulated.objects.validation.causes import (
     too_long,
 )
 from kemu.emulated.objects.validation.metadata import check_label_key
+from kemu.emulated.objects.validation.networks import services
 from kemu.emulated.objects.validation.pod_specs import pods, templates
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
@@ -41,7 +42,7 @@ def _check_node_amounts(status: core_v1_pb2.NodeStatus, found: list[Cause]) -> N
 
 def _check_pod_ranges(ranges: list[str], path: str, found: list[Cause]) -> None:
     for index, one in enumerate(ranges):
-        networks.check_range(one, f"{path}[{index}]", found)
+        services.check_range(one, f"{path}[{index}]", found)
     if len(ranges) < 2:
         return
     wrong = next((index for index, one in enumerate(ranges) if names.parsed_network(one) is None), None)
@@ -244,7 +245,7 @@ RULES = {
         _check_namespace, _check_namespace_update, _check_namespace_status, name_rule=names.dns_label
     ),
     core_v1_pb2.Event: Rules(_check_event),
-    core_v1_pb2.Service: Rules(networks.check_service, networks.check_service_update, name_rule=names.dns_label),
+    core_v1_pb2.Service: Rules(services.check_service, services.check_service_update, name_rule=names.dns_label),
     core_v1_pb2.ReplicationController: Rules(_check_replication_controller),
     core_v1_pb2.ConfigMap: Rules(_check_config_map, _check_config_map_update),
     core_v1_pb2.Secret: Rules(_check_secret, _check_secret_update),

@@ -13,11 +13,12 @@ from dataclasses import replace
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.validation import core, endpoints, groups, ingresses, metadata, quotas, small_groups, storage
+from kemu.emulated.objects.validation import core, groups, metadata, quotas, small_groups, storage
 from kemu.emulated.objects.validation.control_plane import flowcontrol, rbac, registrations
 from kemu.emulated.objects.validation.devices import claims, slices
 from kemu.emulated.objects.validation.extensions import admission_registration, definitions
 from kemu.emulated.objects.validation.metadata import AS_UPDATE, NOT, PLAIN, WITH_DOMAINS, MetadataChecks
+from kemu.emulated.objects.validation.networks import endpoints, ingresses
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.emulated.objects.validation.workloads import apps, batch
 from kemu.errors import Cause

@@ -8,10 +8,11 @@ from typing import Any
 
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import quantities
-from kemu.emulated.objects.validation import checks, networks, placement
+from kemu.emulated.objects.validation import checks, placement
 from kemu.emulated.objects.validation.amounts import check_overhead, container_resource_name
 from kemu.emulated.objects.validation.causes import IMMUTABLE, INVALID, forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import check_label_selector, check_labels
+from kemu.emulated.objects.validation.networks import services
 from kemu.emulated.objects.validation.pod_specs import pods
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
@@ -381,7 +382,7 @@ RULES = {
     scheduling_v1_pb2.PriorityClass: Rules(_check_priority_class, _check_priority_class_update),
     coordination_v1_pb2.Lease: Rules(_check_lease),
     node_v1_pb2.RuntimeClass: Rules(_check_runtime_class, checks.fixed("handler")),
-    networking_v1_pb2.NetworkPolicy: Rules(networks.check_policy),
+    networking_v1_pb2.NetworkPolicy: Rules(services.check_policy),
     autoscaling_v2_pb2.HorizontalPodAutoscaler: Rules(
         _check_autoscaler, _check_autoscaler_update, _check_autoscaler_status
     ),

@@ -16,9 +16,11 @@ from kemu.emulated.objects import names
 from kemu.emulated.objects.validation import checks
 from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required, too_long
 from kemu.errors import Cause
+from kemu.messages.k8s import core_v1_pb2
 
 Check = Callable[[Any, str, list[Cause]], None]
 """(source, its path, causes)"""
+Iscsi = core_v1_pb2.ISCSIVolumeSource | core_v1_pb2.ISCSIPersistentVolumeSource
 
 _PLACES = {"gcePersistentDisk": "persistentDisk"}
 _SURPLUS_PLACES = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
@@ -93,9 +95,10 @@ def needed(*fields: str) -> Check:
 
 
 def _needed_of_secret(*fields: str) -> Check:
-    def check(source: Any, path: str, found: list[Cause]) -> None:
+    def check(source: Message, path: str, found: list[Cause]) -> None:
         if source.HasField("secretRef"):
-            found.extend(required(f"{path}.secretRef.{one}") for one in fields if not getattr(source.secretRef, one))
+            secret = getattr(source, "secretRef")  # noqa: B009  # of messages of several kinds
+            found.extend(required(f"{path}.secretRef.{one}") for one in fields if not getattr(secret, one))
 
     return check
 
@@ -145,7 +148,7 @@ _PORTAL_TEXT = (
 )
 
 
-def _check_host_path(source: Any, path: str, found: list[Cause]) -> None:
+def _check_host_path(source: core_v1_pb2.HostPathVolumeSource, path: str, found: list[Cause]) -> None:
     if not source.path:
         found.append(required(f"{path}.path"))
         return
@@ -153,29 +156,29 @@ def _check_host_path(source: Any, path: str, found: list[Cause]) -> None:
     checks.listed(source.type, f"{path}.type", "core.v1.HostPathType", found)
 
 
-def _check_git(source: Any, path: str, found: list[Cause]) -> None:
+def _check_git(source: core_v1_pb2.GitRepoVolumeSource, path: str, found: list[Cause]) -> None:
     if not source.repository:
         found.append(required(f"{path}.repository"))
     check_descending(source.directory, f"{path}.directory", found)
 
 
-def _check_absolute(source: Any, path: str, found: list[Cause]) -> None:
+def _check_absolute(source: core_v1_pb2.NFSVolumeSource, path: str, found: list[Cause]) -> None:
     if not source.path.startswith("/"):
         found.append(invalid(f"{path}.path", source.path, "must be an absolute path"))
 
 
-def portal_problem(volume: str, source: Any) -> str:
+def portal_problem(volume: str, source: Iscsi) -> str:
     """What is wrong with the length of an iSCSI portal with the name of its volume; empty: nothing."""
     too_long = source.HasField("initiatorName") and len(f"{volume}:{source.targetPortal}".encode()) > 64
     return _PORTAL_TEXT if too_long else ""
 
 
-def _check_iscsi(source: Any, path: str, found: list[Cause]) -> None:
+def _check_iscsi(source: core_v1_pb2.ISCSIVolumeSource, path: str, found: list[Cause]) -> None:
     needed("targetPortal")(source, path, found)
     _check_iscsi_rest(source, path, "must be valid format starting with iqn, eui, or naa", found)
 
 
-def _check_iscsi_rest(source: Any, path: str, no_kind: str, found: list[Cause]) -> None:
+def _check_iscsi_rest(source: Iscsi, path: str, no_kind: str, found: list[Cause]) -> None:
     """``no_kind``: the text for a name that is of no known kind."""
     if source.iqn:
         _check_initiator(source.iqn, f"{path}.iqn", no_kind, found)
@@ -198,7 +201,7 @@ def _check_initiator(name: str, path: str, no_kind: str, found: list[Cause]) -> 
         found.append(invalid(path, name, "must be valid format"))
 
 
-def _check_flocker(source: Any, path: str, found: list[Cause]) -> None:
+def _check_flocker(source: core_v1_pb2.FlockerVolumeSource, path: str, found: list[Cause]) -> None:
     if not source.datasetName and not source.datasetUUID:
         found.append(required(path, "one of datasetName and datasetUUID is required"))
     if source.datasetName and source.datasetUUID:
@@ -207,7 +210,7 @@ def _check_flocker(source: Any, path: str, found: list[Cause]) -> None:
         found.append(invalid(f"{path}.datasetName", source.datasetName, "must not contain '/'"))
 
 
-def _check_quobyte(source: Any, path: str, found: list[Cause]) -> None:
+def _check_quobyte(source: core_v1_pb2.QuobyteVolumeSource, path: str, found: list[Cause]) -> None:
     pairs = "must be a host:port pair or multiple pairs separated by commas"
     if not source.registry:
         found.append(required(f"{path}.registry", pairs))
@@ -223,7 +226,7 @@ _HOST_AND_PORT = re.compile(r"(?:\[[^\[\]]*\]|[^:\[\]]*):[^:\[\]]*", re.DOTALL)
 """``net.SplitHostPort``"""
 
 
-def _check_fc(source: Any, path: str, found: list[Cause]) -> None:
+def _check_fc(source: core_v1_pb2.FCVolumeSource, path: str, found: list[Cause]) -> None:
     here = f"{path}.targetWWNs"
     if not source.targetWWNs and not source.wwids:
         found.append(required(here, "must specify either targetWWNs or wwids, but not both"))
@@ -237,7 +240,9 @@ def _check_fc(source: Any, path: str, found: list[Cause]) -> None:
             found.append(required(f"{path}.lun", "lun is required if targetWWNs is specified"))
 
 
-def _check_flex(source: Any, path: str, found: list[Cause]) -> None:
+def _check_flex(
+    source: core_v1_pb2.FlexVolumeSource | core_v1_pb2.FlexPersistentVolumeSource, path: str, found: list[Cause]
+) -> None:
     needed("driver")(source, path, found)
     for key in sorted(source.options):
         namespace = f".{key.partition('/')[0].lower()}"
@@ -246,7 +251,7 @@ def _check_flex(source: Any, path: str, found: list[Cause]) -> None:
             found.append(invalid(f"{path}.options[{key}]", key, detail))
 
 
-def _check_azure_disk(source: Any, path: str, found: list[Cause]) -> None:
+def _check_azure_disk(source: core_v1_pb2.AzureDiskVolumeSource, path: str, found: list[Cause]) -> None:
     needed("diskName", "diskURI")(source, path, found)
     if source.HasField("cachingMode"):
         checks.listed(source.cachingMode, f"{path}.cachingMode", "core.v1.AzureDataDiskCachingMode", found)
@@ -296,7 +301,9 @@ OF_PODS: dict[str, Check] = {
 # PersistentVolumes --------------------------------------------------------------------------------------------------
 
 
-def _check_endpoints_namespace(source: Any, path: str, found: list[Cause]) -> None:
+def _check_endpoints_namespace(
+    source: core_v1_pb2.GlusterfsPersistentVolumeSource, path: str, found: list[Cause]
+) -> None:
     if source.HasField("endpointsNamespace"):
         here, namespace = f"{path}.endpointsNamespace", source.endpointsNamespace
         if not namespace:
@@ -306,12 +313,12 @@ def _check_endpoints_namespace(source: Any, path: str, found: list[Cause]) -> No
             checks.name(namespace, here, names.dns_label, found)
 
 
-def _check_secret_namespace(source: Any, path: str, found: list[Cause]) -> None:
+def _check_secret_namespace(source: core_v1_pb2.AzureFilePersistentVolumeSource, path: str, found: list[Cause]) -> None:
     if source.HasField("secretNamespace"):
         needed("secretNamespace")(source, path, found)
 
 
-def _check_local(source: Any, path: str, found: list[Cause]) -> None:
+def _check_local(source: core_v1_pb2.LocalVolumeSource, path: str, found: list[Cause]) -> None:
     needed("path")(source, path, found)
     check_no_backsteps(source.path, f"{path}.path", found)
 
@@ -324,7 +331,7 @@ _CSI_SECRETS = (
 )
 
 
-def _check_persistent_csi(source: Any, path: str, found: list[Cause]) -> None:
+def _check_persistent_csi(source: core_v1_pb2.CSIPersistentVolumeSource, path: str, found: list[Cause]) -> None:
     check_driver_name(source.driver, f"{path}.driver", found)
     needed("volumeHandle")(source, path, found)
     for field in _CSI_SECRETS:
@@ -335,7 +342,7 @@ def _check_persistent_csi(source: Any, path: str, found: list[Cause]) -> None:
 
 
 def _persistent_iscsi(volume: str) -> Check:
-    def check(source: Any, path: str, found: list[Cause]) -> None:
+    def check(source: core_v1_pb2.ISCSIPersistentVolumeSource, path: str, found: list[Cause]) -> None:
         needed("targetPortal")(source, path, found)
         problem = portal_problem(volume, source)
         if problem:
@@ -364,7 +371,7 @@ _PERSISTENT_ORDER = (
 def check_persistent(source: Message, path: str, volume: str, has_nodes: bool, found: list[Cause]) -> None:
     """The source of a PersistentVolume (``ValidatePersistentVolumeSpec``). ``has_nodes``: it says on which nodes."""
 
-    def check_local(local: Any, here: str, found: list[Cause]) -> None:
+    def check_local(local: core_v1_pb2.LocalVolumeSource, here: str, found: list[Cause]) -> None:
         _check_local(local, here, found)
         if not has_nodes:
             found.append(required(f"{path}.nodeAffinity", "Local volume requires node affinity"))

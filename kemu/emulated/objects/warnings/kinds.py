@@ -11,7 +11,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.emulated.objects import names
-from kemu.emulated.objects.validation import networks
+from kemu.emulated.objects.validation.networks import services
 from kemu.emulated.objects.warnings import addresses, labels, pod_specs
 from kemu.messages.k8s import (
     admissionregistration_v1_pb2,
@@ -190,8 +190,8 @@ def _of_service(service: core_v1_pb2.Service) -> Warnings:
     spec, hints = service.spec, "service.kubernetes.io/topology-aware-hints"
     if hints in service.metadata.annotations:
         yield f"annotation {hints} is deprecated, please use service.kubernetes.io/topology-mode instead"
-    is_headless = spec.type == networks.CLUSTER_IP and networks.is_headless(spec)
-    if not networks.is_headless(spec) and spec.type != networks.EXTERNAL:
+    is_headless = spec.type == services.CLUSTER_IP and services.is_headless(spec)
+    if not services.is_headless(spec) and spec.type != services.EXTERNAL:
         for index, address in enumerate(spec.clusterIPs):
             yield from addresses.of_address(address, f"spec.clusterIPs[{index}]")
     if is_headless:
@@ -203,15 +203,15 @@ def _of_service(service: core_v1_pb2.Service) -> Warnings:
             yield "spec.SessionAffinity is ignored for headless services"
     for index, address in enumerate(spec.externalIPs):
         yield from addresses.of_address(address, f"spec.externalIPs[{index}]")
-    if spec.externalIPs and not is_headless and spec.type != networks.EXTERNAL:
+    if spec.externalIPs and not is_headless and spec.type != services.EXTERNAL:
         yield "spec.externalIPs is deprecated and may no longer be implemented in some clusters"
     if spec.loadBalancerIP:
         yield from addresses.of_address(spec.loadBalancerIP, "spec.loadBalancerIP")
     for index, network in enumerate(spec.loadBalancerSourceRanges):
         yield from addresses.of_range(network, f"spec.loadBalancerSourceRanges[{index}]")
-    if spec.type == networks.EXTERNAL and spec.externalIPs:
+    if spec.type == services.EXTERNAL and spec.externalIPs:
         yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'
-    if spec.type != networks.EXTERNAL and spec.externalName:
+    if spec.type != services.EXTERNAL and spec.externalName:
         yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
     if spec.trafficDistribution == "PreferClose":
         yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'

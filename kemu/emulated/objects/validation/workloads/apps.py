@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kemu.emulated.objects import names, selectors
 from kemu.emulated.objects.validation import checks, storage
 from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invalid, not_supported, required
@@ -13,6 +11,7 @@ from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
 
+Selecting = apps_v1_pb2.ReplicaSet | apps_v1_pb2.Deployment | apps_v1_pb2.DaemonSet
 ScalableSpec = apps_v1_pb2.ReplicaSetSpec | apps_v1_pb2.DeploymentSpec | apps_v1_pb2.StatefulSetSpec
 
 
@@ -60,7 +59,7 @@ def _check_replica_set_update(new: apps_v1_pb2.ReplicaSet, old: apps_v1_pb2.Repl
         _check_selector_kept(new, old, found)
 
 
-def _check_selector_kept(new: Any, old: Any, found: list[Cause]) -> None:
+def _check_selector_kept(new: Selecting, old: Selecting, found: list[Cause]) -> None:
     selector = new.spec.selector if new.spec.HasField("selector") else None
     if new.spec.HasField("selector") != old.spec.HasField("selector") or new.spec.selector != old.spec.selector:
         found.append(invalid("spec.selector", selector, IMMUTABLE))

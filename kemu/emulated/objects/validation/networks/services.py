@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kemu.emulated.objects import names
-from kemu.emulated.objects.validation import checks, endpoints
+from kemu.emulated.objects.validation import checks
 from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_supported, required
 from kemu.emulated.objects.validation.metadata import check_label_key, check_label_selector, check_labels
+from kemu.emulated.objects.validation.networks import endpoints
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, networking_v1_pb2
 
