@@ -284,7 +284,8 @@ def test_a_kubelet_gets_tokens_for_its_pods_and_for_audiences_that_their_volumes
         assert await refusal(bound, "disk") == ""
         assert unknown.format("vault") in await refusal(bound, "vault")
         await make(f"{storage}/csidrivers", {**driver, "metadata": {"name": "disk.csi.azure.com"}})
-        volume["azureDisk"] = {"diskName": "d", "diskURI": "u"}  # of the tree, which a driver has taken over
+        # Of the tree, which a driver has taken over.
+        volume["azureDisk"] = {"diskName": "d", "diskURI": "https://a.blob.core.windows.net/b/d"}
         del volume["csi"]
         await make("/api/v1/persistentvolumes", {"metadata": {"name": "old"}, "spec": volume})
         claim["volumeName"] = "old"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Sequence
+from functools import lru_cache
 from types import CoroutineType
 from typing import Any
 
@@ -33,7 +34,6 @@ from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.defaulting import defaults
 from kemu.emulated.objects.fields import refusals
 from kemu.emulated.objects.validation import causes
-from kemu.emulated.objects.warnings import kinds as warnings
 from kemu.emulated.objects.wire import shared_objects
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
@@ -175,8 +175,8 @@ class Registry:
             problems = strategy.validate_create(obj) + unbuilt
             if problems:
                 raise causes.error(obj, [*await self._admission.objections(resource, obj), *problems])
-            if (of_new := warnings.ON_CREATE.get(type(obj))) is not None and request_warnings.are_heard():
-                for text in of_new(obj):
+            if request_warnings.are_heard():
+                for text in _warnings()("", obj, None):
                     request_warnings.warn(text)
             if asked is not None:
                 await self._admission.validate_asking(asked)
@@ -418,7 +418,7 @@ class Registry:
         if problems or unbuilt:
             raise causes.error(new, [*problems, *unbuilt])
         if request_warnings.are_heard():
-            for text in _warnings(subresource, new, old):
+            for text in _warnings()(subresource, new, old):
                 request_warnings.warn(text)
         value: bytes = new.SerializeToString(deterministic=True)
         if is_tracked and value != entry.value and applies.restore_times(new, old):
@@ -836,12 +836,12 @@ class Registry:
             self.turns.leave(key)
 
 
-def _warnings(subresource: str, new: KubernetesObject, old: KubernetesObject) -> Iterable[str]:
-    if subresource == "status":
-        of_status = warnings.ON_STATUS.get(type(new))
-        return of_status(new) if of_status is not None else ()
-    of_update = warnings.ON_UPDATE.get(type(new))
-    return of_update(new, old) if of_update is not None else ()
+@lru_cache(1)
+def _warnings() -> Callable[[str, KubernetesObject, KubernetesObject | None], Iterable[str]]:
+    """Nothing about warnings is imported before somebody can hear of them."""
+    from kemu.emulated.objects.warnings import kinds
+
+    return kinds.of
 
 
 def _with_defaults(stored: KubernetesObject) -> KubernetesObject:

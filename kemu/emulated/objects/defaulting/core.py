@@ -93,8 +93,13 @@ def _default_secret(secret: core_v1_pb2.Secret) -> None:
 
 def drop_node_configuration(node: core_v1_pb2.Node) -> None:
     """The kubelet no longer reads its configuration there (``node.dropDisabledFields``)."""
-    node.spec.ClearField("configSource")
-    node.status.ClearField("config")
+    # To clear a field of what is not there would put it there, and an empty spec is none.
+    if node.spec.HasField("configSource"):
+        node.spec.ClearField("configSource")
+        if not node.spec.ListFields():
+            node.ClearField("spec")
+    if node.status.HasField("config"):
+        node.status.ClearField("config")
 
 
 def drop_secret_fields(account: core_v1_pb2.ServiceAccount) -> None:

@@ -124,7 +124,7 @@ def drop_topology(new: discovery_v1_pb2.EndpointSlice, old: discovery_v1_pb2.End
 def drop_coordination(new: coordination_v1_pb2.Lease, old: coordination_v1_pb2.Lease | None = None) -> None:
     """What only coordinated leader election uses, which is off (``leaseStrategy``)."""
     for field in ("strategy", "preferredHolder"):
-        if old is None or not old.spec.HasField(field):
+        if new.spec.HasField(field) and (old is None or not old.spec.HasField(field)):
             new.spec.ClearField(field)
 
 

@@ -122,8 +122,9 @@ def _prepare_attachment(attachment: storage_v1_pb2.VolumeAttachment) -> None:
 
 def drop_disabled_of_driver(new: storage_v1_pb2.CSIDriver, old: storage_v1_pb2.CSIDriver | None = None) -> None:
     """What only a feature gate uses that is off (``csiDriverStrategy``)."""
-    if old is None or not old.spec.HasField("preventPodSchedulingIfMissing"):
-        new.spec.ClearField("preventPodSchedulingIfMissing")
+    field = "preventPodSchedulingIfMissing"
+    if new.spec.HasField(field) and (old is None or not old.spec.HasField(field)):
+        new.spec.ClearField(field)
 
 
 PREPARE: dict[type[Message], Callable[[Any], None]] = {

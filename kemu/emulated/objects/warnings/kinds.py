@@ -52,6 +52,16 @@ Workload = apps_v1_pb2.Deployment | apps_v1_pb2.ReplicaSet | core_v1_pb2.Replica
 Templated = apps_v1_pb2.Deployment | apps_v1_pb2.ReplicaSet | apps_v1_pb2.StatefulSet
 
 
+def of(subresource: str, new: KubernetesObject, old: KubernetesObject | None) -> Iterable[str]:
+    """Those about ``new``, which replaces ``old`` and has its generation already; None: it is a new object."""
+    kind = type(new)
+    if subresource == "status":
+        return _STATUS[kind](new) if kind in _STATUS else ()
+    if old is None:
+        return _CREATE[kind](new) if kind in _CREATE else ()
+    return _UPDATE[kind](new, old) if kind in _UPDATE else ()
+
+
 # Workloads ----------------------------------------------------------------------------------------------------------
 
 
@@ -359,7 +369,7 @@ _ALIKE: dict[type[Message], Callable[[Any], Warnings]] = {
     ),
 }
 """Kinds with the same warnings whether an object is made or changed."""
-ON_CREATE: dict[type[Message], Callable[[Any], Warnings]] = {
+_CREATE: dict[type[Message], Callable[[Any], Warnings]] = {
     **_ALIKE,
     apps_v1_pb2.DaemonSet: _of_daemon_set,
     apps_v1_pb2.Deployment: _of_workload,
@@ -374,14 +384,14 @@ ON_CREATE: dict[type[Message], Callable[[Any], Warnings]] = {
     networking_v1_pb2.Ingress: _of_ingress,
     storage_v1_pb2.CSIDriver: _of_driver,
 }
-"""By message of a kind: the warnings about a new object."""
+"""By message of a kind."""
 
 
 def _of_new(alike: Callable[[Any], Warnings]) -> Callable[[Any, Any], Warnings]:
     return lambda new, old: alike(new)
 
 
-ON_UPDATE: dict[type[Message], Callable[[Any, Any], Warnings]] = {
+_UPDATE: dict[type[Message], Callable[[Any, Any], Warnings]] = {
     **{kind: _of_new(alike) for kind, alike in _ALIKE.items()},
     apps_v1_pb2.DaemonSet: _of_new_daemons,
     apps_v1_pb2.Deployment: _of_new_template,
@@ -394,11 +404,9 @@ ON_UPDATE: dict[type[Message], Callable[[Any, Any], Warnings]] = {
     discovery_v1_pb2.EndpointSlice: _of_new(_of_endpoint_addresses),
     storage_v1_pb2.CSIDriver: _of_new_driver,
 }
-"""Those about the first object, which replaces the second one and has its generation already. Pods have none: people
-seldom change them themselves."""
-ON_STATUS: dict[type[Message], Callable[[Any], Warnings]] = {
+"""Pods have none: people seldom change them themselves."""
+_STATUS: dict[type[Message], Callable[[Any], Warnings]] = {
     core_v1_pb2.Pod: _of_pod_addresses,
     core_v1_pb2.Service: lambda service: _of_balancer(one.ip for one in service.status.loadBalancer.ingress),
     networking_v1_pb2.Ingress: lambda ingress: _of_balancer(one.ip for one in ingress.status.loadBalancer.ingress),
 }
-"""Those about a new status."""

@@ -34,7 +34,6 @@ _MANAGED_BY = 63
 _LONGEST_INDEXES = 64 * 1024
 _CRON_JOB_NAME = 52
 """The names of its Jobs are eleven characters longer."""
-_HTTP_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _ZONE_PART = re.compile(r"[A-Za-z.\-_0-9+]{1,14}")
 _NEVER_OR_ON_FAILURE = ("OnFailure", "Never")
 
