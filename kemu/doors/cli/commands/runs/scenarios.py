@@ -44,7 +44,7 @@ def list_command(options: argparse.Namespace) -> int:
 
     rows = []
     for name, path in catalog.shipped().items():
-        document = yaml.safe_load(path.read_text())
+        document = yaml.load(path.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         rows.append((name, " ".join(document["metadata"].get("description", "").split())))
     if options.json:
         print(json.dumps({"scenarios": [{"name": name, "description": text} for name, text in rows]}))
