@@ -24,6 +24,11 @@ _STATUSES: dict[str, tuple[Json, ...]] = {
         {"phase": "Running", "podIPs": [{"ip": "10.0.0.1"}], "podIP": "10.0.0.1", "containerStatuses": [_RUNNING]},
         {"phase": "Failed", "containerStatuses": [_ENDED], "qosClass": "BestEffort"},
         {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}], "hostIP": "10.0.0.2"},
+        {
+            "phase": "Pending",
+            "observedGeneration": 1,
+            "conditions": [{"type": "PodScheduled", "status": "True", "observedGeneration": 1}],
+        },
     ),
     "nodes": (
         {
@@ -114,7 +119,7 @@ def case(family: str, seed: int, number: int) -> Json:
     plural = draw.choice((*_STATUSES, *_OFTEN))
     plain = fields.plain(plural)
     if plural == "services" and draw.random() < 0.6:
-        plain["spec"] = {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False, "ports": [{"port": 80}]}
+        plain["spec"] |= {"type": "LoadBalancer", "allocateLoadBalancerNodePorts": False, "clusterIP": "10.96.0.77"}
     if plural == "jobs" and draw.random() < 0.5:
         limit = {"backoffLimitPerIndex": 1} if draw.random() < 0.5 else {}
         plain["spec"] |= {"completionMode": "Indexed", "completions": 5, "parallelism": draw.choice((2, 5)), **limit}

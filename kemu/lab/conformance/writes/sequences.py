@@ -112,10 +112,7 @@ def result_of(code: int, manifest: Json, warnings: list[str], version: str) -> t
             metadata[name] = "is set"
     if manifest["kind"] == "Service":
         # The server's choice.
-        spec = {name: one for name, one in manifest["spec"].items() if name != "clusterIPs"}
-        if spec.get("clusterIP", "None") != "None" and spec["type"] == "LoadBalancer":
-            spec["clusterIP"] = "is set"
-        manifest = {**manifest, "spec": spec}
+        manifest = {**manifest, "spec": {name: one for name, one in manifest["spec"].items() if name != "clusterIPs"}}
     if manifest["kind"] == "PersistentVolume":
         manifest = {**manifest, "status": {**manifest["status"], "lastPhaseTransitionTime": "is set"}}
     result: Json = {"code": code, "object": {**manifest, "metadata": metadata}, "managers": managers_of(entries)}

@@ -56,9 +56,20 @@ _NUMBERS: dict[type[Message], _Numbers] = {
 _GETTERS = {kind: attrgetter(*numbers.fields) for kind, numbers in _NUMBERS.items()}
 
 
-def check_status(new: Any, old: Any, found: list[Cause]) -> None:
+Workload = (
+    apps_v1_pb2.ReplicaSet
+    | apps_v1_pb2.Deployment
+    | apps_v1_pb2.StatefulSet
+    | apps_v1_pb2.DaemonSet
+    | core_v1_pb2.ReplicationController
+)
+
+
+def check_status(new: Workload, old: Workload, found: list[Cause]) -> None:
     """Of an update of a status; of all workloads but Jobs."""
-    status, numbers = new.status, _NUMBERS[type(new)]
+    status: Any = new.status
+    was: Any = old.status
+    numbers = _NUMBERS[type(new)]
     values = _GETTERS[type(new)](status)
     if min(values) < 0:
         for field, value in zip(numbers.fields, values, strict=True):
@@ -70,7 +81,7 @@ def check_status(new: Any, old: Any, found: list[Cause]) -> None:
     if numbers.parts and status.availableReplicas > status.readyReplicas:
         why = f"cannot be greater than {numbers.ready}"
         found.append(invalid("status.availableReplicas", status.availableReplicas, why))
-    if numbers.collisions and old.status.HasField("collisionCount"):
+    if numbers.collisions and was.HasField("collisionCount"):
         count = status.collisionCount
-        if not status.HasField("collisionCount") or count < old.status.collisionCount:
+        if not status.HasField("collisionCount") or count < was.collisionCount:
             found.append(invalid("status.collisionCount", count, "cannot be decremented"))
