@@ -92,6 +92,7 @@ ASKED = (
     Asked("bodies", _server("writes"), {"bodies": 40}),
     Asked("metadata", _server("writes"), {"metadata": 40}),
     Asked("fields", _server("writes"), {"fields": 40}),
+    Asked("statuses", _server("writes"), {"statuses": 40}),
     Asked("warnings", _server("writes"), {"warnings": 40}),
     Asked("garbage", _server("garbage"), {"garbage": 40}),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.emulated.apiserver.registry import entries
+from kemu.emulated.apiserver.registry import entries, strategies
 from kemu.emulated.apiserver.registry.patching import strategic_merges
 from kemu.emulated.objects import plain
 from kemu.emulated.objects.amounts import quantities
@@ -15,12 +15,15 @@ from kemu.emulated.objects.conversion import yaml_texts
 from kemu.emulated.objects.defaulting import storage
 from kemu.emulated.objects.managed_fields import fieldsets, go_decoding, managers, resets, schemas, updaters
 from kemu.emulated.objects.validation import checks, finalizers, kinds, volume_sources
+from kemu.emulated.objects.validation.pod_specs import statuses as pod_statuses
+from kemu.emulated.objects.validation.workloads import indexes
 from kemu.emulated.objects.warnings import addresses, labels, overlaps
 from kemu.lab.conformance import agreements, case_files, registry
 from tests.conformance.generators import fields as generated_fields
 from tests.conformance.generators import malformed, warned
 from tests.conformance.generators import metadata as generated_metadata
 from tests.conformance.generators import patches as generated_patches
+from tests.conformance.generators import statuses as generated_statuses
 from tests.conformance.generators import writes as generated_writes
 
 DATA = Path(__file__).parent / "data" / "writes"
@@ -28,7 +31,10 @@ DATA = Path(__file__).parent / "data" / "writes"
 
 @pytest.mark.parametrize(
     ("family", "least"),
-    [("apply", 120), ("bodies", 210), ("fields", 300), ("metadata", 150), ("patches", 280), ("warnings", 120)],
+    [
+        *(("apply", 120), ("bodies", 210), ("fields", 300), ("metadata", 150), ("patches", 280), ("statuses", 300)),
+        ("warnings", 120),
+    ],
 )
 def test_every_case_agrees(family: str, least: int) -> None:
     found = agreements.judge(registry.kind(family), case_files.read(DATA / f"{family}.jsonl.gz"))
@@ -43,6 +49,7 @@ def test_the_cases_are_those_of_the_generators() -> None:
         "fields": generated_fields.case,
         "metadata": generated_metadata.case,
         "patches": generated_patches.case,
+        "statuses": generated_statuses.case,
         "warnings": warned.case,
     }
     for family, make in made.items():
@@ -71,6 +78,10 @@ BUGS: list[tuple[Any, str, Any, str]] = [
     (volume_sources, "check_no_backsteps", lambda *given: None, "fields"),
     (checks, "not_negative", lambda *given: None, "fields"),
     (storage, "default_source", lambda kind, source: None, "fields"),
+    (strategies, "_keep_observed", lambda conditions, before: None, "statuses"),
+    (checks, "conditions", lambda *given: None, "statuses"),
+    (pod_statuses, "_may_restart", lambda container, spec, code: True, "statuses"),
+    (indexes, "overlap", lambda completed, failed, completions: None, "statuses"),
     (overlaps, "_overlapping", lambda files: (), "warnings"),
     (labels, "DEPRECATED", {}, "warnings"),
     (addresses, "odd", lambda text: "", "warnings"),

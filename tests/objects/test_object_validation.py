@@ -710,8 +710,8 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
             NODE,
             {"status__capacity": {"cpu": "-1"}},
             [
-                'status.capacity[cpu]: Invalid value: "-1": must be greater than or equal to 0',
-                'status.allocatable[cpu]: Invalid value: "-1": must be greater than or equal to 0',
+                'status.capacity.cpu: Invalid value: "-1": must be greater than or equal to 0',
+                'status.allocatable.cpu: Invalid value: "-1": must be greater than or equal to 0',
             ],
         ),
         (

@@ -51,6 +51,7 @@ DEFAULTS: dict[str, Any] = {
     "record_store": False,  # log what the store does, in place of one that cannot: a real etcd
     "cache_lag_s": 0.0,  # hold news from the store back for so long: stale reads
     "admission": list(admission.DEFAULT_ON),
+    "checks_statuses": True,  # False: as the clientsets that controllers are recorded with, which take any
     "stores_unsimulated": False,  # store the fields that kemu does not simulate, instead of refusing them
     "gates": [],  # feature gates that are on, of fields that are refused without them
     "lives": [],  # how pods live that do not say
@@ -115,6 +116,7 @@ class ApiServer:
         self.registry = variants.choose(Registry, varied)(env, self.storage, self.cache, chain, self.kinds)
         if settings["lives"]:
             self.registry.lives = Lives(env, settings["lives"])
+        self.registry.checks_statuses = settings["checks_statuses"]
         self.registry.refuses_unsimulated = not settings["stores_unsimulated"]
         self.registry.gates = settings["gates"]
         if settings["service_ranges"]:

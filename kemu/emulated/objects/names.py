@@ -7,6 +7,7 @@ does. Results are cached: a cluster uses the same few label keys over and over.
 from __future__ import annotations
 
 import ipaddress
+import json
 import re
 
 from kemu.emulated.objects.caches import text_cache
@@ -267,6 +268,16 @@ def address(text: str) -> Messages:
     return old_address(text) or _in_form(text, ipaddress.ip_address(text))
 
 
+def interface_address(text: str) -> Messages:
+    """An address with the size of its network (``IsValidInterfaceAddress``)."""
+    parsed = parsed_network(text)
+    if parsed is None:
+        return ("must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)",)
+    address, within = parsed
+    canonical = f"{address}/{within.prefixlen}"
+    return () if text == canonical else (f'must be in canonical form ("{canonical}")',)
+
+
 def network(text: str) -> Messages:
     """A range of addresses in its only right form (``IsValidCIDR``)."""
     return old_network(text) or _in_form(text, ipaddress.ip_network(text))
@@ -337,6 +348,28 @@ def without_zeros(text: str) -> str:
     return ".".join(str(int(part)) for part in parts) if is_right else text
 
 
+def lower_uuid(text: str) -> Messages:
+    """A UUID in its normal form (``validateUID``)."""
+    size = len(text.encode())
+    prefix, suffix = {36: (0, 0), 45: (9, 0), 38: (1, 1), 32: (0, 0)}.get(size, (-1, 0))
+    if prefix < 0:
+        return (f"error validating uid: invalid UUID length: {size}",)
+    if size == 45 and text[:9].lower() != "urn:uuid:":
+        return (f"error validating uid: invalid urn prefix: {json.dumps(text[:9], ensure_ascii=False)}",)
+    if size == 38 and (text[0] != "{" or text[-1] != "}"):
+        return ("error validating uid: invalid bracketed UUID format",)
+    if not (_hexadecimal if size == 32 else _uuid).fullmatch(text[prefix : len(text) - suffix]):
+        return ("error validating uid: invalid UUID format",)
+    if size != 36 or text != text.lower():
+        form = "`xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters"
+        return (f"uid must be in RFC 4122 normalized form, {form}",)
+    return ()
+
+
+_hexadecimal = re.compile("[0-9a-fA-F]{32}")
+_uuid = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
 def config_map_key(text: str) -> Messages:
     """A key of a ConfigMap or Secret (``IsConfigMapKey``)."""
     problems = []
@@ -350,6 +383,21 @@ def config_map_key(text: str) -> Messages:
     elif text.startswith(".."):
         problems.append("must not start with '..'")
     return tuple(problems)
+
+
+def condition_reason(text: str) -> Messages:
+    """The reason of a condition (``isValidConditionReason``)."""
+    return () if _condition_reason.fullmatch(text) else (_CONDITION_REASON_MESSAGE,)
+
+
+_CONDITION_REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+_condition_reason = re.compile(_CONDITION_REASON)
+_CONDITION_REASON_MESSAGE = _shape(
+    "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
+    "characters or '_,:', and must end with an alphanumeric character or '_'",
+    _CONDITION_REASON,
+    *("my_name", "MY_NAME", "MyName", "ReasonA,ReasonB", "ReasonA:ReasonB"),
+)
 
 
 def http_header(text: str) -> Messages:

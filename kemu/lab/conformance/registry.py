@@ -36,6 +36,7 @@ _MODULES = {
     "queues": ("kemu.lab.conformance.controllers.queueing", "kemu.lab.conformance.controllers.queueing"),
     "quota": ("kemu.lab.conformance.quotas.sequences", "kemu.lab.conformance.quotas.sequences"),
     "scheduler": ("kemu.lab.conformance.scheduler.questions", "kemu.lab.conformance.scheduler.questions"),
+    "statuses": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
     "volumes": ("kemu.lab.conformance.volumes.questions", "kemu.lab.conformance.volumes.questions"),
     "warnings": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
     "workloads": ("kemu.lab.conformance.controllers.workloads", "kemu.lab.conformance.controllers.workloads"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from kemu.emulated.objects.managed_fields import schemas
@@ -37,10 +38,13 @@ _TEXTS_OF = {
     "image": ("i", " i", ""),
     "key": ("a", "a/b", "Bad_/", "kubernetes.io/hostname", "beta.kubernetes.io/os", ""),
     "mountPath": ("/a", "/b", "a:b", ""),
+    "shareID": ("0b9b4a4c-8a1d-4a3e-9c46-4a5f2a3d9d10", "0B9b4a4c-8a1d-4a3e-9c46-4a5f2a3d9d10", "a", ""),
     "path": ("/a", "a", "..", "a/../b", ""),
     "mountPropagation": ("None", "HostToContainer", "Bidirectional", "a"),
     "operator": ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Equal", "a", ""),
     "port": ("http", "a" * 16, "-", "8080"),
+    "completedIndexes": ("0", "0,2-3", "3-1", "1,1", "0-1-2", "9", "a", ""),
+    "failedIndexes": ("1", "0,2-3", "4", "a", ""),
     "schedule": ("* * * * *", "@hourly", "TZ=UTC * * * * *", "* *", ""),
     "timeZone": ("UTC", "Europe/Berlin", "Local", "a", ""),
     "topologyKey": ("kubernetes.io/hostname", "a", "beta.kubernetes.io/arch", "Bad_/", ""),
@@ -51,6 +55,8 @@ _ADDRESS_FIELDS = {
     "addresses", "cidr", "clusterIPs", "except", "externalIPs", "ip", "loadBalancerIP", "loadBalancerSourceRanges",
     "nameservers", "podCIDR", "podCIDRs",
 }  # fmt: skip
+_ALONE = ("allocatedResources", "allocatedResourceStatuses")
+"""Maps of which most keys are wrong."""
 _OF_LIMITS = ("default", "defaultRequest", "max", "min", "maxLimitRequestRatio")
 _RESOURCES = ("cpu", "memory", "pods", "storage", "ephemeral-storage", "hugepages-2Mi", "example.com/a", "a", "Bad_/")
 _KEYS = ("a", "b", "Bad_", "-", "a/b", "beta.kubernetes.io/arch")
@@ -63,13 +69,13 @@ def case(family: str, seed: int, number: int) -> Json:
     plural = draw.choice((*metadata.OBJECTS, *_OFTEN))
     steps = [_step(draw, plural, "create", "x")]
     if draw.random() < 0.8:
-        steps = [metadata.wrapped("create", _plain(plural))]
+        steps = [metadata.wrapped("create", plain(plural))]
     for _ in range(draw.randint(4, 6)):
         steps.append(_step(draw, plural, *draw.choice((("create", "y"), ("update", "x")))))
     return {"id": f"fields-s{seed}-{number:05}", "family": family, "resource": plural, "steps": steps}
 
 
-def _plain(plural: str) -> Json:
+def plain(plural: str) -> Json:
     body = metadata.plain(plural)
     if plural == "jobs":
         # Without random labels.
@@ -79,29 +85,29 @@ def _plain(plural: str) -> Json:
 
 
 def _step(draw: Draw, plural: str, verb: str, name: str) -> Json:
-    body = _plain(plural)
+    body = plain(plural)
     body["metadata"]["name"] = name
     kind = schemas.find_type(schemas.find(body["apiVersion"], body["kind"]) or "")
     assert kind is not None
     for _ in range(draw.choice((1, 1, 2, 3))):
-        _change(draw, kind, body)
+        change(draw, kind, body)
     # An object of another name would not be cleared away after the case.
     return metadata.wrapped(verb, body, **({"dryRun": True} if name == "y" else {}))
 
 
-def _change(draw: Draw, kind: Type, body: Json) -> None:
-    """One field of one of the structs in it, however deep."""
+def change(draw: Draw, kind: Type, body: Json, apart: Sequence[str] = _APART) -> None:
+    """One field of one of the structs in it, however deep. ``apart``: of the outermost, which stay."""
     structs = [(kind, body)]
     for one, value in structs:
         assert one.fields is not None
         for name, field in one.fields.items():
-            if name in value and not (value is body and name in _APART):
+            if name in value and not (value is body and name in apart):
                 structs += _structs_in(schemas.resolve(field.type), value[name])
     # Those that stand deep have many fields of little weight.
     of, place = draw.choice(structs[: 1 + draw.randrange(len(structs))])
     assert of.fields is not None
-    apart = (*_LEFT_OUT, *(_APART if place is body else ()), *(_SOURCES if _SOURCES[0] in of.fields else ()))
-    names = [name for name in of.fields if name not in apart]
+    stay = (*_LEFT_OUT, *(apart if place is body else ()), *(_SOURCES if _SOURCES[0] in of.fields else ()))
+    names = [name for name in of.fields if name not in stay]
     if not names:
         return
     there = [name for name in names if name in place]
@@ -134,7 +140,7 @@ def _value(draw: Draw, name: str, field: Field, depth: int) -> Any:
 
 def _of_type(draw: Draw, name: str, field: Field, kind: Type, go: str, depth: int) -> Any:
     if kind.kind == STRUCT:
-        return _struct(draw, kind, depth - 1)
+        return struct(draw, kind, depth - 1)
     if kind.kind == LIST:
         element = schemas.resolve(kind.element)
         count = draw.choice((1, 1, 1, 2))  # Messages hold no empty lists.
@@ -148,7 +154,7 @@ def _of_type(draw: Draw, name: str, field: Field, kind: Type, go: str, depth: in
     return _scalar(draw, name, field, kind, go)
 
 
-def _struct(draw: Draw, kind: Type, depth: int) -> Json:
+def struct(draw: Draw, kind: Type, depth: int) -> Json:
     assert kind.fields is not None
     value = {}
     source = draw.choice(_SOURCES) if _SOURCES[0] in kind.fields else ""
@@ -164,12 +170,12 @@ def _entries(draw: Draw, name: str, field: Field, element: Type, depth: int) -> 
     """One entry at most may be wrong: Go tells those of a map in any order."""
     found: Json = {}
     if "Quantity" in str(field.type):
-        if draw.random() < 0.3:
+        if draw.random() < 0.3 and name not in _ALONE:
             found["cpu"] = "1"
         # Those of one limit are told together.
         found["cpu" if name in _OF_LIMITS else draw.choice(_RESOURCES)] = draw.choice(_QUANTITIES)
         return found
-    if element.scalar == "string" and draw.random() < 0.3:
+    if element.scalar == "string" and draw.random() < 0.3 and name not in _ALONE:
         found["c"] = "1"
     go = field.go.rpartition("]")[2]
     found[draw.choice(_KEYS)] = _of_type(draw, name, field, element, go, depth)

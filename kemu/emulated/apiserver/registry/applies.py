@@ -58,7 +58,7 @@ def track(
     resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject | None, by: Writer, now_ns: int
 ) -> None:
     """Set the entries of ``new``, which is what was sent, with defaults. ``old``: None for a new object."""
-    if isinstance(new, apps_v1_pb2.DaemonSet) and not subresource:
+    if isinstance(new, apps_v1_pb2.DaemonSet) and subresource != "scale":
         # In apps/v1 every writer states it. The strategy puts the true one.
         generations.put(new, generations.of(new))
     now_s = now_ns // 1_000_000_000

@@ -94,6 +94,7 @@ class Registry:
         self.lives: Lives | None = None
         """How pods live that do not say; None: a scenario states nothing."""
         self.refuses_unsimulated = True
+        self.checks_statuses = True
         """Refuse what kemu does not simulate. Nothing depends on it where nothing acts on what is stored."""
         self.gates: Container[str] = ()
         """Feature gates that are on, of fields that are refused without them."""
@@ -412,7 +413,7 @@ class Registry:
             if strategy.counts is not None and strategy.counts(new, old):
                 new.metadata.generation = old.metadata.generation + 1
             validate = strategy.validate_update
-        problems = validate(new, old)
+        problems = validate(new, old) if self.checks_statuses or subresource != "status" else []
         if problems and strategy.custom is None and (complete := _with_defaults(old)) != old:
             problems = validate(new, complete)
         if problems or unbuilt:

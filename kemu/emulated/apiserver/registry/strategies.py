@@ -6,7 +6,7 @@ rest of its life.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -90,12 +90,38 @@ def _prepare_pod_status(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
     copy_field(new, old, "spec")
     del new.metadata.ownerReferences[:]
     new.metadata.ownerReferences.extend(old.metadata.ownerReferences)
-    _keep_qos_class(new, old)
+    _prepare_status_alone(new, old)
 
 
-def _keep_qos_class(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
-    if not new.status.qosClass:
-        new.status.qosClass = old.status.qosClass
+def _prepare_status_alone(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
+    status, was = new.status, old.status
+    if not status.qosClass:
+        status.qosClass = was.qosClass
+    if not status.observedGeneration and was.observedGeneration:
+        status.observedGeneration = was.observedGeneration
+    _keep_observed(status.conditions, was.conditions)
+    if status.nodeAllocatableResourceClaimStatuses:
+        status.ClearField("nodeAllocatableResourceClaimStatuses")  # needs DRANodeAllocatableResources, which is off
+    for one in status.containerStatuses[:]:
+        for mount in one.volumeMounts[:]:
+            if mount.HasField("volumeStatus"):
+                mount.ClearField("volumeStatus")  # needs ImageVolumeWithDigest, which is off
+
+
+def _keep_observed(conditions: Sequence[core_v1_pb2.PodCondition], before: Sequence[core_v1_pb2.PodCondition]) -> None:
+    """``preserveOldObservedGeneration``: those that say nothing of it keep what was known, in their order."""
+    lacking = [one for one in conditions[:] if not one.observedGeneration]
+    known = [one for one in before[:] if one.observedGeneration] if lacking else ()
+    if not known:
+        return
+    generations: dict[str, list[int]] = {}
+    for one in before:
+        generations.setdefault(one.type, []).append(one.observedGeneration)
+    for one in conditions:
+        left = generations.get(one.type)
+        generation = left.pop(0) if left else 0
+        if generation and not one.observedGeneration:
+            one.observedGeneration = generation
 
 
 def _prepare_deployment_status(new: KubernetesObject, old: KubernetesObject) -> None:
@@ -116,6 +142,12 @@ def _keep_spec_and_metadata(new: KubernetesObject, old: KubernetesObject) -> Non
         new.metadata.generateName = prefix  # is not among what is reset
     del new.metadata.managedFields[:]
     new.metadata.managedFields.extend(fields)
+
+
+def _prepare_daemon_set_status(new: apps_v1_pb2.DaemonSet, old: apps_v1_pb2.DaemonSet) -> None:
+    _keep_spec(new, old)
+    if generations.ANNOTATION in old.metadata.annotations:
+        generations.put(new, generations.of(old))  # is of the spec
 
 
 def _prepare_claim_status(new: resource_v1_pb2.ResourceClaim, old: resource_v1_pb2.ResourceClaim) -> None:
@@ -413,7 +445,7 @@ _RULES: dict[str, dict[str, Any]] = {
             "status": Subresource(
                 _prepare_pod_status,
                 kinds.validate_status_update,
-                alone=Subresource(_keep_qos_class, kinds.validate_status_alone),
+                alone=Subresource(_prepare_status_alone, kinds.validate_status_alone),
             ),
             "resize": Subresource(resizes.prepare, resizes.validate, defaults=True),
             "ephemeralcontainers": Subresource(ephemeral.prepare, ephemeral.validate, defaults=True),
@@ -444,6 +476,7 @@ _RULES: dict[str, dict[str, Any]] = {
         "counts": _has_new_spec,
         "prepare_create": _number_template,
         "prepare_update": _count_template,
+        "subresources": {"status": Subresource(_prepare_daemon_set_status, kinds.validate_status_update)},
     },
     "jobs": {"counts": _has_new_spec, "dependents": ORPHANED},
     "cronjobs": {"counts": _has_new_spec},

@@ -57,6 +57,9 @@ def _default_service(service: core_v1_pb2.Service) -> None:
         spec.externalTrafficPolicy = "Cluster"
     if spec.type == "LoadBalancer" and not spec.HasField("allocateLoadBalancerNodePorts"):
         spec.allocateLoadBalancerNodePorts = True
+    for one in service.status.loadBalancer.ingress if spec.type == "LoadBalancer" else ():
+        if one.ip and not one.HasField("ipMode"):
+            one.ipMode = "VIP"
     for port in spec.ports:
         if not port.protocol:
             port.protocol = "TCP"

@@ -18,6 +18,27 @@ DEFAULT_GRACE_PERIOD_S = 30
 def default_pod(pod: core_v1_pb2.Pod) -> None:
     spec = pod.spec
     spec.ParseFromString(_filled_in(spec.SerializeToString(deterministic=True)))
+    if pod.HasField("status"):
+        _default_status(pod.status)
+
+
+def _default_status(status: core_v1_pb2.PodStatus) -> None:
+    for of_containers in (status.containerStatuses, status.initContainerStatuses, status.ephemeralContainerStatuses):
+        for one in of_containers:
+            round_up(one.allocatedResources)
+            if one.HasField("resources"):
+                round_up(one.resources.limits)
+                round_up(one.resources.requests)
+    round_up(status.allocatedResources)
+    if status.HasField("resources"):
+        round_up(status.resources.limits)
+        round_up(status.resources.requests)
+    # Clients older than the list know the single address.
+    if status.podIP and (not status.podIPs or status.podIPs[0].ip != status.podIP):
+        del status.podIPs[:]
+        status.podIPs.add(ip=status.podIP)
+    elif status.podIPs:
+        status.podIP = status.podIPs[0].ip
 
 
 @text_cache(1024)

@@ -41,12 +41,6 @@ def container_resource_name(name: str) -> tuple[str, ...]:
     return problems
 
 
-@lru_cache(4096)
-def any_resource_name(name: str) -> tuple[str, ...]:
-    """What is wrong with the name of a resource of a node or quota. Any qualified name will do."""
-    return names.label_key(name)
-
-
 def is_quota_resource(name: str) -> bool:
     """Whether quotas know it without being told by its form (``IsStandardQuotaResourceName``)."""
     if name.startswith((HUGE_PAGES_PREFIX, f"requests.{HUGE_PAGES_PREFIX}")):
@@ -88,6 +82,14 @@ def _amount_problem(name: str, text: str) -> tuple[str, str] | None:
     if quantity.nano % quantities.NANO and (requests.is_extended(name) or name in _COUNTED_RESOURCES):
         return str(quantity), "must be an integer"
     return None
+
+
+def check_quantities(amounts: Mapping[str, meta_v1_pb2.Quantity], path: str, found: list[Cause]) -> None:
+    """``ValidateNodeResources``: no name is wrong, and a path has no brackets."""
+    for name in sorted(amounts):
+        problem = _amount_problem(name, amounts[name].string)
+        if problem is not None:
+            found.append(invalid(f"{path}.{name}", *problem))
 
 
 def check_amounts(

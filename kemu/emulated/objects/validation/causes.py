@@ -27,6 +27,10 @@ INTERNAL_ERROR = "InternalError"
 IMMUTABLE = "field is immutable"
 
 
+class Struct(dict[str, Json]):
+    """A struct of Go, whose fields are told in their order."""
+
+
 def invalid(field: str, value: Any, detail: str) -> Cause:
     return Cause(
         field, INVALID, f"Invalid value: {shown(value)}: {detail}" if detail else f"Invalid value: {shown(value)}"
@@ -72,7 +76,7 @@ def shown(value: Json | Message) -> str:
         value = go_structs.value(value)
     elif isinstance(value, list):
         value = [go_structs.value(one) if isinstance(one, Message) else one for one in value]
-    elif isinstance(value, dict):
+    elif isinstance(value, dict) and not isinstance(value, Struct):
         value = {key: value[key] for key in sorted(value)}
     # Text that is no UTF-8 comes as bytes.
     text = json.dumps(

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from kemu.emulated.objects import names
 from kemu.emulated.objects.facts import go_types
 from kemu.emulated.objects.plain import Json
-from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, invalid, not_supported, required
+from kemu.emulated.objects.validation.causes import IMMUTABLE, duplicate, invalid, not_supported, required, too_long
 from kemu.errors import Cause
 from kemu.messages.k8s import meta_v1_pb2
 
@@ -127,6 +127,29 @@ def unique(key: Hashable, seen: dict[Any, None], path: str, shown: Json | Messag
     if key in seen:
         found.append(duplicate(path, shown))
     seen[key] = None
+
+
+def conditions(given: Sequence[meta_v1_pb2.Condition], path: str, found: list[Cause]) -> None:
+    """``ValidateConditions`` of ``metav1``"""
+    seen: dict[Any, None] = {}
+    for index, one in enumerate(given):
+        here = f"{path}[{index}]"
+        unique(one.type, seen, f"{here}.type", one.type, found)
+        found.extend(invalid(f"{here}.type", one.type, problem) for problem in names.label_key(one.type))
+        listed(one.status, f"{here}.status", _STATUSES, found)
+        if one.observedGeneration < 0:
+            found.append(invalid(f"{here}.observedGeneration", one.observedGeneration, _NOT_BELOW_ZERO))
+        if not one.HasField("lastTransitionTime"):
+            found.append(required(f"{here}.lastTransitionTime"))
+        needed_name(one.reason, f"{here}.reason", names.condition_reason, found)
+        for field, limit in (("reason", _LONGEST_REASON), ("message", _LONGEST_MESSAGE)):
+            if len(getattr(one, field).encode()) > limit:
+                found.append(too_long(f"{here}.{field}", limit))
+
+
+_STATUSES = ("False", "True", "Unknown")
+_NOT_BELOW_ZERO = "must be greater than or equal to zero"
+_LONGEST_REASON, _LONGEST_MESSAGE = 1024, 32 * 1024
 
 
 # Rules ----------------------------------------------------------------------------------------------------------------

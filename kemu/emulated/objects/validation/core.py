@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from kemu.emulated.objects import names, selectors
 from kemu.emulated.objects.validation import checks, finalizers, placement
-from kemu.emulated.objects.validation.amounts import any_resource_name, check_amounts
+from kemu.emulated.objects.validation.amounts import check_quantities
 from kemu.emulated.objects.validation.causes import (
     duplicate,
     forbidden,
@@ -21,7 +21,9 @@ from kemu.emulated.objects.validation.causes import (
 from kemu.emulated.objects.validation.metadata import check_label_key
 from kemu.emulated.objects.validation.networks import services
 from kemu.emulated.objects.validation.pod_specs import pods, templates
+from kemu.emulated.objects.validation.pod_specs import statuses as pod_statuses
 from kemu.emulated.objects.validation.rules import Rules
+from kemu.emulated.objects.validation.workloads.statuses import check_status
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
 
@@ -36,8 +38,8 @@ def _check_node(node: core_v1_pb2.Node, found: list[Cause]) -> None:
 
 
 def _check_node_amounts(status: core_v1_pb2.NodeStatus, found: list[Cause]) -> None:
-    check_amounts(status.capacity, "status.capacity", any_resource_name, found)
-    check_amounts(status.allocatable, "status.allocatable", any_resource_name, found)
+    check_quantities(status.capacity, "status.capacity", found)
+    check_quantities(status.allocatable, "status.allocatable", found)
 
 
 def _check_pod_ranges(ranges: list[str], path: str, found: list[Cause]) -> None:
@@ -239,14 +241,16 @@ def _check_namespace_status(new: core_v1_pb2.Namespace, old: core_v1_pb2.Namespa
 
 
 RULES = {
-    core_v1_pb2.Pod: Rules(pods.check_pod_create, pods.check_pod_update, pods.check_pod_status_update),
+    core_v1_pb2.Pod: Rules(pods.check_pod_create, pods.check_pod_update, pod_statuses.check_update),
     core_v1_pb2.Node: Rules(_check_node, _check_node_update, _check_node_change),
     core_v1_pb2.Namespace: Rules(
         _check_namespace, _check_namespace_update, _check_namespace_status, name_rule=names.dns_label
     ),
     core_v1_pb2.Event: Rules(_check_event),
-    core_v1_pb2.Service: Rules(services.check_service, services.check_service_update, name_rule=names.dns_label),
-    core_v1_pb2.ReplicationController: Rules(_check_replication_controller),
+    core_v1_pb2.Service: Rules(
+        services.check_service, services.check_service_update, services.check_status, name_rule=names.dns_label
+    ),
+    core_v1_pb2.ReplicationController: Rules(_check_replication_controller, status_update=check_status),
     core_v1_pb2.ConfigMap: Rules(_check_config_map, _check_config_map_update),
     core_v1_pb2.Secret: Rules(_check_secret, _check_secret_update),
     core_v1_pb2.ServiceAccount: Rules(),

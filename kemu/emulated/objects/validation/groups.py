@@ -75,6 +75,7 @@ def _check_status(
     new: scheduling_v1alpha2_pb2.PodGroup, old: scheduling_v1alpha2_pb2.PodGroup, found: list[Cause]
 ) -> None:
     """``validatePodGroupResourceClaimStatuses``, and what is declared."""
+    checks.conditions(new.status.conditions, "status.conditions", found)
     statuses, path = new.status.resourceClaimStatuses, "status.resourceClaimStatuses"
     if len(statuses) > _MOST_CLAIMS:
         found.append(too_many(path, len(statuses), _MOST_CLAIMS))

@@ -87,6 +87,7 @@ def _check_disruption_budget(budget: policy_v1_pb2.PodDisruptionBudget, found: l
 def _check_disruption_budget_status(
     new: policy_v1_pb2.PodDisruptionBudget, old: policy_v1_pb2.PodDisruptionBudget, found: list[Cause]
 ) -> None:
+    checks.conditions(new.status.conditions, "status.conditions", found)
     for field in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
         checks.not_negative(getattr(new.status, field), f"status.{field}", found)
 

@@ -7,7 +7,7 @@ import posixpath
 from collections.abc import Mapping, Sequence
 
 from kemu.emulated.objects import names
-from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.amounts import quantities, requests
 from kemu.emulated.objects.conversion import go_structs
 from kemu.emulated.objects.defaulting import data_sources
 from kemu.emulated.objects.facts import go_types
@@ -119,6 +119,47 @@ def _check_claim_update(
             found.append(forbidden("spec.resources.requests.storage", text))
     _FIXED_MODE(new.spec, old.spec, found)
     _check_attributes_update(new, old, found)
+
+
+def _check_claim_status(
+    new: core_v1_pb2.PersistentVolumeClaim, old: core_v1_pb2.PersistentVolumeClaim, found: list[Cause]
+) -> None:
+    status = new.status
+    for name in sorted(status.capacity):
+        _check_amount(status.capacity[name].string, f"status.capacity[{name}]", found)
+    path = "status.allocatedResourceStatuses"
+    for name in sorted(status.allocatedResourceStatuses):
+        _check_resized(name, path, found)
+        if status.allocatedResourceStatuses[name] not in _RESIZES:
+            found.append(not_supported(path, name, _RESIZES))
+    path = "status.allocatedResources"
+    for name in sorted(status.allocatedResources):
+        if _check_resized(name, path, found):
+            _check_amount(status.allocatedResources[name].string, f"{path}[{name}]", found)
+
+
+def _check_resized(name: str, path: str, found: list[Cause]) -> bool:
+    """``validatePersistentVolumeClaimResourceKey``"""
+    problems = names.label_key(name)
+    found.extend(invalid(path, name, problem) for problem in problems)
+    if problems:
+        return False
+    if requests.is_native(name) and name != "storage":
+        found.append(not_supported(path, name, ("storage",)))
+        return False
+    return True
+
+
+def _check_amount(text: str, path: str, found: list[Cause]) -> None:
+    """``validateBasicResource``"""
+    if text and quantities.value(text) < 0:
+        found.append(invalid(path, quantities.value(text), "must be a valid resource quantity"))
+
+
+_RESIZES = (
+    "ControllerResizeInProgress", "ControllerResizeInfeasible", "NodeResizeInProgress", "NodeResizeInfeasible",
+    "NodeResizePending",
+)  # fmt: skip
 
 
 def _check_class_annotation(
@@ -536,7 +577,7 @@ def _check_positive(text: str, path: str, found: list[Cause]) -> None:
 
 RULES = {
     core_v1_pb2.PersistentVolume: Rules(_check_new_volume, _check_volume_update),
-    core_v1_pb2.PersistentVolumeClaim: Rules(_check_claim, _check_claim_update),
+    core_v1_pb2.PersistentVolumeClaim: Rules(_check_claim, _check_claim_update, _check_claim_status),
     storage_v1_pb2.StorageClass: Rules(_check_class, _check_class_update),
     storage_v1_pb2.CSINode: Rules(_check_csi_node, _check_csi_node_update),
     storage_v1_pb2.CSIDriver: Rules(_check_csi_driver, _check_csi_driver_update),

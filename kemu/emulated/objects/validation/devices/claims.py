@@ -13,13 +13,23 @@ from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import requests as resource_names
 from kemu.emulated.objects.devices import claims
 from kemu.emulated.objects.validation import checks, metadata, placement
-from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required, too_long, too_many
+from kemu.emulated.objects.validation.causes import (
+    Struct,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+)
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
 from kemu.messages.k8s import resource_v1_pb2
 
 _MOST = 32
 """Requests, constraints, selectors, configurations, results, and names of requests in each of them."""
+_MOST_OF_DEVICE, _MOST_ADDRESSES = 8, 16
+"""Of what is told of an allocated device: conditions, and addresses in networks."""
 _MOST_ALTERNATIVES, _MOST_CONSUMERS, _MOST_CONDITIONS = 8, 256, 4
 _MOST_PARTS = 2
 _LONGEST_EXPRESSION = _LONGEST_PARAMETERS = 10 * 1024
@@ -316,14 +326,18 @@ def _check_claim_status(
         check_driver(device.driver, f"{path}.driver", found)
         check_pool(device.pool, f"{path}.pool", found)
         check_label(device.device, f"{path}.device", found)
+        if device.HasField("shareID"):
+            found.extend(invalid(f"{path}.shareID", device.shareID, one) for one in names.lower_uuid(device.shareID))
         if key not in allocated:
-            found.append(invalid(path, claims.shown_key(key), "must be an allocated device in the claim"))
+            found.append(invalid(path, _struct(key), "must be an allocated device in the claim"))
+        if len(device.conditions) > _MOST_OF_DEVICE:
+            found.append(too_many(f"{path}.conditions", len(device.conditions), _MOST_OF_DEVICE))
+        checks.conditions(device.conditions, f"{path}.conditions", found)
         if device.data.raw:
             _check_raw(device.data.raw, f"{path}.data", found)
+        _check_network(device.networkData, f"{path}.networkData", found)
 
-    check_each(
-        status.devices, None, "status.devices", check_device, found, key=claims.device_key, shown=claims.shown_key
-    )
+    check_each(status.devices, None, "status.devices", check_device, found, key=claims.device_key, shown=_struct)
     if status.reservedFor and not status.HasField("allocation"):
         found.append(forbidden("status.reservedFor", "may not be specified when `allocated` is not set"))
     elif status.reservedFor and new.metadata.HasField("deletionTimestamp"):
@@ -336,6 +350,22 @@ def _check_claim_status(
             _FIXED_ALLOCATION(new, old, found)
         else:
             _check_allocation(status.allocation, _request_names(new.spec.devices), found)
+
+
+def _struct(key: claims.DeviceKey) -> Struct:
+    """``SharedDeviceID``"""
+    return Struct(zip(("Driver", "Pool", "Device", "ShareID"), key, strict=True))
+
+
+def _check_network(data: resource_v1_pb2.NetworkDeviceData, path: str, found: list[Cause]) -> None:
+    for field, limit in (("interfaceName", 256), ("hardwareAddress", 128)):
+        if len(getattr(data, field).encode()) > limit:
+            found.append(too_long(f"{path}.{field}", limit))
+
+    def check(address: str, here: str, found: list[Cause]) -> None:
+        found.extend(invalid(here, address, problem) for problem in names.interface_address(address))
+
+    check_each(data.ips, _MOST_ADDRESSES, f"{path}.ips", check, found, key=lambda one: one)
 
 
 def _check_consumer(consumer: resource_v1_pb2.ResourceClaimConsumerReference, path: str, found: list[Cause]) -> None:
@@ -358,6 +388,8 @@ def _check_allocation(allocation: resource_v1_pb2.AllocationResult, known: froze
         check_pool(result.pool, f"{path}.pool", found)
         check_label(result.device, f"{path}.device", found)
         check_binding_conditions(result.bindingConditions, result.bindingFailureConditions, path, found)
+        if result.HasField("shareID"):
+            found.extend(invalid(f"{path}.shareID", result.shareID, one) for one in names.lower_uuid(result.shareID))
 
     def check_configuration(
         config: resource_v1_pb2.DeviceAllocationConfiguration, path: str, found: list[Cause]

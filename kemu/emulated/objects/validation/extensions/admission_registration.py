@@ -551,6 +551,7 @@ def _check_policy_status(
         found += [
             required(f"{path}.{field}") for field in ("warning", "fieldRef") if not getattr(warning, field).strip()
         ]
+    checks.conditions(new.status.conditions, "status.conditions", found)
 
 
 _CONFIGURATION = Rules(_check_configuration, _check_configuration_update)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kemu.emulated.objects import names
 from kemu.emulated.objects.validation import checks
 from kemu.emulated.objects.validation.causes import forbidden, invalid, not_supported, required, too_long
+from kemu.emulated.objects.validation.networks import services
 from kemu.emulated.objects.validation.rules import Rules
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2, networking_v1_pb2
@@ -134,9 +135,7 @@ def _check_status(new: networking_v1_pb2.Ingress, old: networking_v1_pb2.Ingress
         path = f"status.loadBalancer.ingress[{index}]"
         if one.ip not in known:
             checks.name(one.ip, f"{path}.ip", names.old_address, found)
-        checks.name(one.hostname, f"{path}.hostname", names.dns_subdomain, found)
-        if names.parsed_address(one.hostname) is not None:
-            found.append(invalid(f"{path}.hostname", one.hostname, "must be a DNS name, not an IP address"))
+        services.check_balancer_host(one.hostname, f"{path}.hostname", found)
 
 
 # IngressClasses -------------------------------------------------------------------------------------------------------

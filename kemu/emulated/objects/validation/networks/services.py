@@ -20,6 +20,7 @@ _AFFINITIES = ("ClientIP", "None")
 _TRAFFIC_POLICIES = ("Cluster", LOCAL)
 _FAMILIES, _FAMILY_POLICIES = ("IPv4", "IPv6"), ("PreferDualStack", "RequireDualStack", "SingleStack")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_IP_MODES = ("Proxy", "VIP")
 _BALANCED_ONLY = "may only be used when `type` is 'LoadBalancer'"
 _LONGEST_AFFINITY_S = 86400
 _SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
@@ -253,6 +254,33 @@ def check_service_update(new: core_v1_pb2.Service, old: core_v1_pb2.Service, fou
     if needs_health_port(after) and needs_health_port(before) and is_changed:
         found.append(forbidden("spec.healthCheckNodePort", "field is immutable"))
     check_service(new, found)
+
+
+def check_status(new: core_v1_pb2.Service, old: core_v1_pb2.Service, found: list[Cause]) -> None:
+    """``ValidateLoadBalancerStatus``"""
+    ingress, path = new.status.loadBalancer.ingress, "status.loadBalancer.ingress"
+    if ingress and new.spec.type != LOAD_BALANCER:
+        found.append(forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'"))
+        return
+    known = {one.ip for one in old.status.loadBalancer.ingress if one.ip}
+    for index, one in enumerate(ingress):
+        here = f"{path}[{index}]"
+        if one.ip not in known:
+            checks.name(one.ip, f"{here}.ip", names.old_address, found)
+        if not one.HasField("ipMode"):
+            if one.ip:
+                found.append(required(f"{here}.ipMode", "must be specified when `ip` is set"))
+        elif not one.ip:
+            found.append(forbidden(f"{here}.ipMode", "may not be specified when `ip` is not set"))
+        else:
+            checks.listed(one.ipMode, f"{here}.ipMode", _IP_MODES, found)
+        check_balancer_host(one.hostname, f"{here}.hostname", found)
+
+
+def check_balancer_host(hostname: str, path: str, found: list[Cause]) -> None:
+    checks.name(hostname, path, names.dns_subdomain, found)
+    if names.parsed_address(hostname) is not None:
+        found.append(invalid(path, hostname, "must be a DNS name, not an IP address"))
 
 
 def _check_kept_addresses(after: Spec, before: Spec, found: list[Cause]) -> None:

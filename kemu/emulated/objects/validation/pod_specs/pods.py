@@ -11,7 +11,6 @@ from functools import lru_cache
 from kemu.emulated.objects import names
 from kemu.emulated.objects.amounts import pod_totals, quantities, requests
 from kemu.emulated.objects.conversion import go_values
-from kemu.emulated.objects.pods import declared_features
 from kemu.emulated.objects.validation import checks
 from kemu.emulated.objects.validation.amounts import check_overhead, check_requirements
 from kemu.emulated.objects.validation.causes import duplicate, forbidden, invalid, not_found, required, too_long
@@ -430,43 +429,3 @@ def _as_go_reads(spec: core_v1_pb2.PodSpec) -> core_v1_pb2.PodSpec:
 
 def _differing_fields(one: core_v1_pb2.PodSpec, other: core_v1_pb2.PodSpec) -> list[str]:
     return [field.name for field in one.DESCRIPTOR.fields if getattr(one, field.name) != getattr(other, field.name)]
-
-
-def check_pod_status_update(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod, found: list[Cause]) -> None:
-    """An update of the status subresource."""
-    if new.spec.nodeName != old.spec.nodeName:
-        found.append(forbidden("status.nodeName", "may not be changed directly"))
-    after, before = new.status, old.status
-    nominated = after.nominatedNodeName
-    if nominated and nominated != before.nominatedNodeName:
-        problems = names.dns_subdomain(nominated)
-        found.extend(invalid("status.nominatedNodeName", nominated, problem) for problem in problems)
-    if before.qosClass and after.qosClass != before.qosClass:
-        found.append(invalid("status.qosClass", after.qosClass, "field is immutable"))
-    for index, condition in enumerate(after.conditions[:]):
-        if condition.observedGeneration < 0:
-            checks.not_negative(condition.observedGeneration, f"status.conditions[{index}].observedGeneration", found)
-    if new.spec.restartPolicy != "Always" and not declared_features.restarts_all(new.spec):
-        for field in ("containerStatuses", "initContainerStatuses"):
-            _check_transitions(new, getattr(after, field), getattr(before, field), f"status.{field}", found)
-
-
-def _check_transitions(
-    pod: core_v1_pb2.Pod,
-    after: Iterable[core_v1_pb2.ContainerStatus],
-    before: Iterable[core_v1_pb2.ContainerStatus],
-    path: str,
-    found: list[Cause],
-) -> None:
-    """A container that has ended and is not restarted stays ended."""
-    policy = pod.spec.restartPolicy
-    restarted = [one.name for one in (*pod.spec.initContainers, *pod.spec.containers) if one.restartPolicy == "Always"]
-    for index, old_status in enumerate(before):
-        if not old_status.state.HasField("terminated") or old_status.name in restarted:
-            continue
-        if old_status.state.terminated.exitCode != 0 and policy == "OnFailure":
-            continue
-        for status in after:
-            if status.name == old_status.name and not status.state.HasField("terminated"):
-                detail = "may not be transitioned to non-terminated state"
-                found.append(forbidden(f"{path}[{index}].state", detail))

@@ -8,6 +8,7 @@ from kemu.emulated.objects.validation.causes import IMMUTABLE, forbidden, invali
 from kemu.emulated.objects.validation.metadata import check_label_selector
 from kemu.emulated.objects.validation.pod_specs import templates
 from kemu.emulated.objects.validation.rules import Rules
+from kemu.emulated.objects.validation.workloads.statuses import check_status
 from kemu.errors import Cause
 from kemu.messages.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2
 
@@ -254,9 +255,11 @@ def _check_controller_revision_update(
 
 
 RULES = {
-    apps_v1_pb2.ReplicaSet: Rules(_check_replica_set, _check_replica_set_update),
-    apps_v1_pb2.Deployment: Rules(_check_deployment, _check_deployment_update),
-    apps_v1_pb2.StatefulSet: Rules(_check_stateful_set, _check_stateful_set_update, name_rule=names.dns_label),
-    apps_v1_pb2.DaemonSet: Rules(_check_daemon_set, _check_daemon_set_update),
+    apps_v1_pb2.ReplicaSet: Rules(_check_replica_set, _check_replica_set_update, check_status),
+    apps_v1_pb2.Deployment: Rules(_check_deployment, _check_deployment_update, check_status),
+    apps_v1_pb2.StatefulSet: Rules(
+        _check_stateful_set, _check_stateful_set_update, check_status, name_rule=names.dns_label
+    ),
+    apps_v1_pb2.DaemonSet: Rules(_check_daemon_set, _check_daemon_set_update, check_status),
     apps_v1_pb2.ControllerRevision: Rules(update=_check_controller_revision_update),
 }

@@ -20,6 +20,7 @@ from kemu.emulated.objects.validation.causes import (
 from kemu.emulated.objects.validation.metadata import check_label_selector
 from kemu.emulated.objects.validation.pod_specs import templates
 from kemu.emulated.objects.validation.rules import Rules
+from kemu.emulated.objects.validation.workloads import indexes, job_statuses
 from kemu.errors import Cause
 from kemu.messages.k8s import batch_v1_pb2, core_v1_pb2
 
@@ -242,7 +243,7 @@ def _check_success_policy(spec: batch_v1_pb2.JobSpec, path: str, found: list[Cau
             if len(rule.succeededIndexes) > _LONGEST_INDEXES:
                 found.append(too_long(f"{here}.succeededIndexes", _LONGEST_INDEXES))
             try:
-                total = _count_indexes(rule.succeededIndexes, completions)
+                total = indexes.count(rule.succeededIndexes, completions)
             except ValueError as error:
                 what = f"error parsing succeededIndexes: {error}"
                 found.append(invalid(f"{here}.succeededIndexes", rule.succeededIndexes, what))
@@ -261,35 +262,6 @@ def _check_succeeded_count(
     if rule.HasField("succeededIndexes") and count > total:
         what = f"must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
         found.append(invalid(path, count, what))
-
-
-def _count_indexes(text: str, completions: int) -> int:
-    """``validateIndexesFormat``. Raises ValueError."""
-    last, total = None, 0
-    for part in text.split(",") if text else ():
-        limits = part.split("-")
-        if len(limits) > 2:
-            raise ValueError(
-                f'the fragment "{part}" violates the requirement that an index interval can have at most two parts '
-                "separated by '-'"
-            )
-        numbers = [_index(limit, completions) for limit in limits]
-        if len(numbers) > 1 and numbers[0] >= numbers[1]:
-            raise ValueError(f"non-increasing order, previous: {numbers[0]}, current: {numbers[1]}")
-        if last is not None and last >= numbers[0]:
-            raise ValueError(f"non-increasing order, previous: {last}, current: {numbers[0]}")
-        last = numbers[-1]
-        total += last - numbers[0] + 1
-    return total
-
-
-def _index(text: str, completions: int) -> int:
-    number = names.int64(text)
-    if number is None:
-        raise ValueError(f'cannot convert string to integer for index: "{text}"')
-    if number >= completions:
-        raise ValueError(f'too large index: "{text}"')
-    return number
 
 
 def _check_choice(value: str, path: str, choices: checks.Choices, found: list[Cause]) -> None:
@@ -366,43 +338,6 @@ def _check_template_kept(new: batch_v1_pb2.Job, old: batch_v1_pb2.Job, found: li
         found.append(invalid("spec.template.spec", wanted.spec, IMMUTABLE))
 
 
-def _check_job_status(new: batch_v1_pb2.Job, old: batch_v1_pb2.Job, found: list[Cause]) -> None:
-    """The rules of ``ValidateJobUpdateStatus`` about what no controller may do: numbers that shrink, ends that are
-    undone, pods that run after the end."""
-    status, was = new.status, old.status
-    for field in ("active", "succeeded", "failed", "ready", "terminating"):
-        checks.not_negative(getattr(status, field), f"status.{field}", found)
-    if status.failed < was.failed:
-        found.append(invalid("status.failed", status.failed, "cannot decrease the failed counter"))
-    can_shrink = new.spec.completionMode == INDEXED and new.spec.completions == new.spec.parallelism
-    if status.succeeded < was.succeeded and not can_shrink:
-        found.append(invalid("status.succeeded", status.succeeded, "cannot decrease the succeeded counter"))
-    now = {one.type for one in status.conditions if one.status == "True"}
-    before = {one.type for one in was.conditions if one.status == "True"}
-    for kind in ("Failed", "Complete", "FailureTarget"):
-        if kind in before and kind not in now:
-            what = f"cannot disable the terminal {kind}=True condition"
-            found.append(_without_value("status.conditions", what))
-    if "SuccessCriteriaMet" in before and "SuccessCriteriaMet" not in now:
-        what = "cannot disable the SuccessCriteriaMet=True condition"
-        found.append(_without_value("status.conditions", what))
-    for one, other in (("Complete", "Failed"), ("Complete", "FailureTarget")):
-        if one in now and other in now and not {one, other} <= before:
-            what = f"cannot set {one}=True and {other}=true conditions"
-            found.append(_without_value("status.conditions", what))
-    if (status.ready, status.active) != (was.ready, was.active) and status.ready > status.active:
-        found.append(invalid("status.ready", status.ready, "cannot set more ready pods than active"))
-    if not now & {"Failed", "Complete"} or before & {"Failed", "Complete"}:
-        return
-    if status.active:
-        found.append(invalid("status.active", status.active, "active>0 is invalid for finished job"))
-    if status.terminating:
-        found.append(invalid("status.terminating", status.terminating, "terminating>0 is invalid for finished job"))
-    uncounted = status.uncountedTerminatedPods
-    if uncounted.succeeded or uncounted.failed:
-        found.append(invalid("status.uncountedTerminatedPods", uncounted, "must be empty for finished job"))
-
-
 # CronJobs -----------------------------------------------------------------------------------------------------------
 
 
@@ -472,6 +407,6 @@ def _check_time_zone(name: str, found: list[Cause]) -> None:
 
 
 RULES = {
-    batch_v1_pb2.Job: Rules(_check_job, _check_job_update, _check_job_status),
+    batch_v1_pb2.Job: Rules(_check_job, _check_job_update, job_statuses.check_update),
     batch_v1_pb2.CronJob: Rules(_check_cron_job, _check_cron_job_update),
 }
