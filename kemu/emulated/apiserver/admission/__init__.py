@@ -6,6 +6,7 @@
     ingresses                      DefaultIngressClass
     node_taints                    TaintNodesByCondition: new nodes get the taint not-ready; off by default
     limit_ranges                   LimitRanger: defaults and bounds of what containers, pods and claims ask for
+    pod_security                   PodSecurity: what the labels of a namespace allow its pods, and warn of
     priority                       Priority: class name → value and preemption policy; one global default
     tolerations                    DefaultTolerationSeconds, PodTolerationRestriction, ExtendedResourceToleration
     storage                        DefaultStorageClass: the class of claims that name none; whether claims may grow; and
@@ -50,6 +51,7 @@ from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.emulated.apiserver.admission.node_features import NodeDeclaredFeatureValidator
 from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
 from kemu.emulated.apiserver.admission.node_taints import TaintNodesByCondition
+from kemu.emulated.apiserver.admission.pod_security.plugin import PodSecurity
 from kemu.emulated.apiserver.admission.pod_topologies import PodTopologyLabels
 from kemu.emulated.apiserver.admission.priority import Priority, PriorityClasses
 from kemu.emulated.apiserver.admission.quotas.plugin import ResourceQuota
@@ -77,6 +79,7 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "ServiceAccount": ServiceAccount,
     "NodeRestriction": NodeRestriction,
     "TaintNodesByCondition": TaintNodesByCondition,
+    "PodSecurity": PodSecurity,
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
     "PodTolerationRestriction": PodTolerationRestriction,

@@ -20,6 +20,7 @@ from kemu.emulated.client.sessions import error_of
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.managed_fields import fieldsets, schemas
+from kemu.emulated.objects.resources import Resource
 from kemu.lab.conformance import comparisons
 from kemu.lab.conformance.control_planes import ControlPlane
 from kemu.messages.k8s import autoscaling_v1_pb2, meta_v1_pb2
@@ -50,19 +51,21 @@ async def _play(plane: ControlPlane, case: Json) -> list[Json]:
     for step in case["steps"]:
         await plane.clock.sleep(step.get("after", 0))
         try:
-            result, version = result_of(*await _write(stub, case["resource"], step), version)
+            resource = resources.BY_PLURAL[case["resource"]]
+            where = api_pb2.Resource(resource=resource.plural, namespace=NAMESPACE if resource.namespaced else "")
+            result, version = result_of(*await write(stub, resource, where, NAME, step), version)
         except grpc.aio.AioRpcError as error:
-            result = _refusal(error)
+            result = refusal(error)
         results.append(result)
     return results
 
 
-async def _write(stub: grpc.aio.Channel, plural: str, step: Json) -> tuple[int, Json, list[str]]:
+async def write(
+    stub: Any, resource: Resource, where: api_pb2.Resource, name: str, step: Json
+) -> tuple[int, Json, list[str]]:
     """Code, manifest and warnings."""
-    resource = resources.BY_PLURAL[plural]
     verb, body = step["verb"], step.get("text", "").encode() or json.dumps(step["body"]).encode()
     content_type = step.get("contentType", "application/json")
-    where = api_pb2.Resource(resource=plural, namespace=NAMESPACE if resource.namespaced else "")
     options = api_pb2.WriteOptions(
         field_manager=step.get("manager", ""),
         user_agent=step.get("agent", "recorder/1"),
@@ -84,7 +87,7 @@ async def _write(stub: grpc.aio.Channel, plural: str, step: Json) -> tuple[int, 
     else:
         patch = api_pb2.PatchRequest(
             resource=where,
-            name=NAME,
+            name=name,
             type=_PATCHES[verb],
             patch=body,
             options=options,
@@ -178,7 +181,7 @@ def _in_order(message: str) -> str:
     return head + colon + "\n".join(sorted(rest.split("\n"))) if colon else message
 
 
-def _refusal(error: grpc.aio.AioRpcError) -> Json:
+def refusal(error: grpc.aio.AioRpcError) -> Json:
     trailing: Any = dict(error.trailing_metadata() or ())
     for detail in status_pb2.Status.FromString(trailing[DETAILS_KEY]).details:
         if detail.Is(meta_v1_pb2.Status.DESCRIPTOR):
