@@ -17,6 +17,7 @@
     node_features                  NodeDeclaredFeatureValidator: updates that the node of a pod cannot carry out
     jobs                           JobValidation: a Job whose pods are a gang keeps its parallelism
     pod_topologies                 PodTopologyLabels: a pod has the zone and the region of its node
+    pod_resizes                    PodResizeValidator: a pod does not grow beyond its node
     quotas                         ResourceQuota: what exceeds a quota is refused, what does not is charged
 
 A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order, that of
@@ -51,6 +52,7 @@ from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.emulated.apiserver.admission.node_features import NodeDeclaredFeatureValidator
 from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
 from kemu.emulated.apiserver.admission.node_taints import TaintNodesByCondition
+from kemu.emulated.apiserver.admission.pod_resizes import PodResizeValidator
 from kemu.emulated.apiserver.admission.pod_security.plugin import PodSecurity
 from kemu.emulated.apiserver.admission.pod_topologies import PodTopologyLabels
 from kemu.emulated.apiserver.admission.priority import Priority, PriorityClasses
@@ -92,6 +94,7 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "PodTopologyLabels": PodTopologyLabels,
     "NodeDeclaredFeatureValidator": NodeDeclaredFeatureValidator,
     "JobValidation": JobValidation,
+    "PodResizeValidator": PodResizeValidator,
     "ResourceQuota": ResourceQuota,
 }
 """In the order in which they run."""

@@ -570,6 +570,7 @@ class Registry:
         namespace = entries.addressed(resource, request.resource.namespace, name)
         deletion = deletions.of_request(request)
         self._admission.delete(resource, name, namespace)
+        deletions.check_name(resource, name)
         entry, gone = await self.rewrite_in_turn(strategy, namespace, name, self.deleted, deletion)
         if not deletion.in_steps or gone or strategy.grace_s is None:
             return entry, gone
