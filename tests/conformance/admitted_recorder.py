@@ -24,13 +24,15 @@ Json = dict[str, Any]
 SETTLE_S = 0.05
 """After a write, until the plugins' informers have seen it."""
 CLEANED_S = 0.15
+OPTIONS = ("--allow-privileged=true", "--enable-admission-plugins=NodeRestriction")
+"""As kubeadm starts it."""
 
 
 def main() -> None:
     lines = [line for name in sys.argv[1:] or ["/dev/stdin"] for line in Path(name).read_text().splitlines()]
     with (
         tempfile.TemporaryDirectory() as folder,
-        Cluster.start(Path(folder), "--allow-privileged=true", without_admission=()) as cluster,
+        Cluster.start(Path(folder), *OPTIONS, without_admission=()) as cluster,
     ):
         client = httpx.Client(
             base_url=cluster.url, verify=str(cluster.authority), headers={"Authorization": f"Bearer {cluster.token}"}
@@ -75,10 +77,10 @@ def _path(step: Json) -> str:
 
 def _send(client: httpx.Client, where: str, step: Json) -> httpx.Response:
     if step["verb"] == "get":
-        return client.get(f"{where}/{step['name']}")
+        return client.get(f"{where}/{step['name']}", headers=writes_recorder.as_whom(step))
     if step["verb"] == "delete":
         query = f"?gracePeriodSeconds={step['grace']}" if "grace" in step else ""
-        return client.delete(f"{where}/{step['name']}{query}")
+        return client.delete(f"{where}/{step['name']}{query}", headers=writes_recorder.as_whom(step))
     if step["verb"] == "bind":
         return client.post(f"{where}/{step['name']}/binding", json=step["body"])
     return writes_recorder.write(client, where, step["name"], step)

@@ -91,8 +91,13 @@ def write(client: httpx.Client, where: str, name: str, step: Json) -> httpx.Resp
         {"create": "POST", "update": "PUT"}.get(verb, "PATCH"),
         f"{url}?{urlencode(query)}",
         content=step.get("text", "").encode() or json.dumps(step["body"], separators=(",", ":")).encode(),
-        headers={"Content-Type": kind, "User-Agent": step.get("agent", "recorder/1")},
+        headers={"Content-Type": kind, "User-Agent": step.get("agent", "recorder/1"), **as_whom(step)},
     )
+
+
+def as_whom(step: Json) -> dict[str, str]:
+    """``as``: a name and a group."""
+    return {"Impersonate-User": step["as"][0], "Impersonate-Group": step["as"][1]} if "as" in step else {}
 
 
 def _clean(client: httpx.Client, where: str) -> None:

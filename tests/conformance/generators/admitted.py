@@ -1,7 +1,9 @@
 """Sequences of writes to objects of several kinds whose outcome depends on admission: what classes, ranges, accounts
 and labels of namespaces make of pods, claims, workloads, Ingresses and nodes, or have against them.
 
-Left out: what the recorded server decides by chance or by its clock (names that it generates).
+Left out: first updates of claims that change nothing. The real server stores a new claim without its phase, and says
+``Pending`` when it reads it, so the first update writes that; kemu stores it at once. Default classes are a second
+apart, as the newest counts.
 """
 
 from __future__ import annotations
@@ -103,10 +105,23 @@ def _security(draw: Draw) -> Iterator[Json]:
         if kind < 0.4 or not pods:
             spec, annotations = secured.pod(draw)
             name = f"p{number}"
-            pods.append(name)
             owner = {"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "u", "controller": True}
             owned = {"ownerReferences": [owner]} if draw.random() < 0.2 else {}
-            yield _pod(name, spec, **({"annotations": annotations} if annotations else {}), **owned)
+            made_of = {"spec": spec, **({"annotations": annotations} if annotations else {}), **owned}
+            if draw.random() < 0.1:
+                body = made("pods", "", **made_of)
+                body["metadata"] = {**body["metadata"], "generateName": "generated-"}
+                del body["metadata"]["name"]
+                yield step("create", "pods", "", body)
+                continue
+            pods.append(name)
+            yield step(
+                "apply" if draw.random() < 0.15 else "create",
+                "pods",
+                name,
+                made("pods", name, **made_of),
+                **({"dryRun": True} if draw.random() < 0.1 else {}),
+            )
         elif kind < 0.6:
             spec, annotations = secured.pod(draw)
             plural = draw.choice(_WORKLOADS)
@@ -360,15 +375,9 @@ def _limit(draw: Draw, kind: str) -> Json:
 
 
 def _asked(draw: Draw) -> Json:
-    found: Json = {}
-    for which in ("requests", "limits"):
-        amounts: Json = {}
-        if draw.random() < 0.4:
-            amounts["cpu"] = draw.choice(_AMOUNTS)
-        if draw.random() < 0.4:
-            amounts["memory"] = draw.choice(_MEMORY)
-        if amounts:
-            found[which] = amounts
+    """Of one resource, as mistakes in a map are told in any order."""
+    name, values = draw.choice((("cpu", _AMOUNTS), ("memory", _MEMORY)))
+    found = {which: {name: draw.choice(values)} for which in ("requests", "limits") if draw.random() < 0.6}
     return {"resources": found} if found else {}
 
 
@@ -392,6 +401,12 @@ def _lifecycle(draw: Draw) -> Iterator[Json]:
             plural = draw.choice(("configmaps", "pods", "deployments", "serviceaccounts", "events", "persistentvolumeclaims", "roles"))
             if draw.random() < 0.2:
                 yield step("merge", "configmaps", "c0", {"data": {"a": "b"}}, space)
+                continue
+            if draw.random() < 0.2:
+                yield step("delete", draw.choice(("configmaps", "pods", "roles")), "c0", space=space, grace=0)
+                continue
+            if draw.random() < 0.1:
+                yield step("update", "configmaps", "c0", made("configmaps", "c0", space, data={"a": "c"}), space)
                 continue
             name = f"c{draw.choice((0, number))}"
             if plural == "pods":
@@ -432,7 +447,7 @@ def _storage(draw: Draw) -> Iterator[Json]:
             status = {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}}
             yield step("merge", "persistentvolumeclaims", claim, status, subresource="status")
         elif kind < 0.9:
-            changed = {"spec": {"resources": {"requests": {"storage": draw.choice(("500Mi", "1Gi", "2Gi", "3Gi"))}}}}
+            changed = {"spec": {"resources": {"requests": {"storage": draw.choice(("400Mi", "1100Mi", "3Gi"))}}}}
             yield step("merge", "persistentvolumeclaims", claim, changed)
         elif kind < 0.95:
             yield step("delete", "persistentvolumeclaims", claim)
@@ -529,6 +544,59 @@ def _nodes(draw: Draw) -> Iterator[Json]:
             yield step("merge", "pods", f"p{number}", extra)
 
 
+def _kubelets(draw: Draw) -> Iterator[Json]:
+    """Requests of the kubelet of ``n1``, with the plugin NodeRestriction."""
+    me = ["system:node:n1", "system:nodes"]
+    yield from _space(draw)
+    for name in ("n1", "n2"):
+        yield create("nodes", made("nodes", name, labels={"a": "b"}), **({"as": me} if draw.random() < 0.4 else {}))
+    for name in ("p1", "p2"):
+        spec = {**_spec(draw), "nodeName": f"n{name[1]}"}
+        yield _pod(name, spec, annotations={"kubernetes.io/config.mirror": "m"} if draw.random() < 0.3 else {})
+    keys = ("a", "kubernetes.io/os", "kubernetes.io/x", "node-restriction.kubernetes.io/a", "node.kubernetes.io/x", "x.k8s.io/y")
+    for number in range(draw.randint(4, 7)):
+        kind, node, pod = draw.random(), draw.choice(("n1", "n1", "n2")), draw.choice(("p1", "p1", "p2"))
+        if kind < 0.15:
+            labels = {draw.choice(keys): draw.choice(("b", "c", None)) for _ in range(2)}
+            yield step("merge", "nodes", node, {"metadata": {"labels": labels}}, **{"as": me})
+        elif kind < 0.3:
+            changed = draw.choice(({"taints": [{"key": "a", "effect": "NoSchedule"}]}, {"unschedulable": True}, {"providerID": "x"}))
+            yield step("merge", "nodes", node, {"spec": changed}, **{"as": me})
+        elif kind < 0.4:
+            yield step("merge", "nodes", node, {"status": {"phase": draw.choice(("a", "Running"))}}, subresource="status", **{"as": me})
+        elif kind < 0.55:
+            changed = draw.choice(({"status": {"message": "m"}}, {"metadata": {"labels": {"a": "c"}}, "status": {"message": "n"}}))
+            yield step("merge", "pods", pod, changed, subresource="status", **{"as": me})
+        elif kind < 0.6:
+            yield step("merge", "pods", pod, {"metadata": {"labels": {"a": "c"}}}, **{"as": me})
+        elif kind < 0.7:
+            yield step("delete", "pods", pod, **{"as": me})
+        elif kind < 0.75:
+            yield step("delete", "nodes", node, **{"as": me})
+        elif kind < 0.8:
+            yield step("get", draw.choice(("nodes", "pods", "configmaps", "secrets")), draw.choice(("n1", "p1")), **{"as": me})
+        elif kind < 0.9:
+            spec = {**_spec(draw), "nodeName": draw.choice(("n1", "n1", "n2"))}
+            if draw.random() < 0.2:
+                del spec["nodeName"]
+            if draw.random() < 0.2:
+                spec["volumes"] = [{"name": "v", **draw.choice(({"configMap": {"name": "c"}}, {"secret": {"secretName": "s"}}, {"persistentVolumeClaim": {"claimName": "c"}}))}]
+            if draw.random() < 0.2:
+                spec["serviceAccountName"] = "default"
+            fields: Json = {"annotations": {"kubernetes.io/config.mirror": "m"}} if draw.random() < 0.8 else {}
+            if draw.random() < 0.6:
+                owner = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u", "controller": True}
+                fields["ownerReferences"] = [{**owner, **draw.choice(({}, {"name": "n2"}, {"controller": False}, {"kind": "Pod"}))}]
+            yield step("create", "pods", f"q{number}", made("pods", f"q{number}", spec=spec, **fields), **{"as": me})
+        elif kind < 0.95:
+            space = draw.choice((SPACE, "kube-node-lease"))
+            name = draw.choice(("n1", "n2"))
+            yield step("create", "leases", name, made("leases", name, space, spec={}), space, **{"as": me})
+        else:
+            drivers = {"drivers": [{"name": "d.example.com", "nodeID": "n"}]}
+            yield step("create", "csinodes", node, made("csinodes", node, spec=drivers), **{"as": me})
+
+
 # All at once --------------------------------------------------------------------------------------------------------
 
 
@@ -566,5 +634,5 @@ def _mixed(draw: Draw) -> Iterator[Json]:
 
 _TOPICS: tuple[Callable[[Draw], Iterator[Json]], ...] = (
     _security, _security, _security, _labelled, _priorities, _runtimes, _accounts, _limits, _lifecycle, _storage,
-    _ingresses, _nodes, _mixed, _mixed,
+    _ingresses, _nodes, _kubelets, _mixed, _mixed,
 )  # fmt: skip

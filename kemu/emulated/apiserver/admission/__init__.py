@@ -122,6 +122,8 @@ class Chain:
         plugins += [RoleEscalations(storage, cache), Certificates(storage, cache), DeviceClaims(storage, cache)]
         if "Priority" in names:
             plugins.append(PriorityClasses(storage, cache))
+        # The last of all, whoever refuses.
+        plugins.sort(key=lambda one: isinstance(one, ResourceQuota))
         self._plugins = plugins
         self._creates = _by_plural(plugins, "create")
         self._objections = _by_plural(plugins, "objections")
@@ -182,6 +184,26 @@ class Chain:
         assert self.external is not None
         attributes.touched()
         await self.external.validate(attributes)
+
+    async def validate_create_asking(self, attributes: Attributes, resource: Resource, obj: KubernetesObject) -> None:
+        """As :meth:`validate`, with the last word of others before quotas are charged."""
+        validators = self._validations[resource.plural]
+        for plugin in validators:
+            if not isinstance(plugin, ResourceQuota):
+                await plugin.validate(resource, obj)
+        await self.validate_asking(attributes)
+        for plugin in validators:
+            if isinstance(plugin, ResourceQuota):
+                await plugin.validate(resource, obj)
+
+    async def validate_update_asking(
+        self, attributes: Attributes, resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject
+    ) -> None:
+        """The last word of others, after the server's own plugins: these are asked again before the write."""
+        for plugin in self.update_validators(resource, subresource, old.metadata.namespace):
+            if not isinstance(plugin, ResourceQuota):
+                await plugin.validate_update(resource, subresource, new, old)
+        await self.validate_asking(attributes)
 
     async def update_asking(
         self,

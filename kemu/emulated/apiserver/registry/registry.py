@@ -178,9 +178,10 @@ class Registry:
             if request_warnings.are_heard():
                 for text in _warnings()("", obj, None):
                     request_warnings.warn(text)
-            if asked is not None:
-                await self._admission.validate_asking(asked)
-            await self._admission.validate(resource, obj)
+            if asked is None:
+                await self._admission.validate(resource, obj)
+            else:
+                await self._admission.validate_create_asking(asked, resource, obj)
             if metadata.resourceVersion:
                 entries.refuse_revision(metadata.resourceVersion)
                 metadata.resourceVersion = ""
@@ -366,7 +367,7 @@ class Registry:
         if isinstance(new, core_v1_pb2.Service) and not subresource:
             await self.services.begin_update(new, old)
         value = self._completed(strategy, entry, new, old, subresource, is_tracked, unbuilt)
-        await admission.validate_asking(asked)
+        await admission.validate_update_asking(asked, resource, subresource, new, old)
         return value
 
     async def _replaced_service(
@@ -721,7 +722,8 @@ class Registry:
                         else:
                             value = await value
                             asked = entry.revision, value
-                    if confirm is not None and value is not None and value != old_value:
+                    if confirm is not None and value is not None and (certain or value != old_value):
+                        # Of an update that changes nothing, too, once it is certain.
                         await confirm(entry, value)
                 except kemu_errors.ApiError as error:
                     if certain:
@@ -729,7 +731,7 @@ class Registry:
                     value = old_value
                     if is_pure:
                         refused = entry.revision, error
-                if value == old_value:
+                if value == old_value and type(value) is not Removed:
                     if certain:
                         return entry, False
                     # Refused, or nothing to do: by what the cache knows, which may be old.

@@ -2,7 +2,8 @@
 
 The API server has the plugins that Kubernetes has by default, ServiceAccount and TaintNodesByCondition among them. What
 is compared is what :mod:`kemu.lab.conformance.writes.sequences` compares, and the warnings of refusals. Left out is what
-chance decides: the last letters of the names of volumes with tokens.
+chance or a clock decides: the last letters of generated names and of the names of volumes with tokens, and
+moments.
 """
 
 from __future__ import annotations
@@ -55,17 +56,18 @@ async def _send(stub: Any, step: Json) -> tuple[int, Json, list[str]]:
     """Code, manifest and warnings; deletes and bindings show no object."""
     verb, resource = step["verb"], resources.BY_PLURAL[step["resource"]]
     where = api_pb2.Resource(resource=resource.plural, namespace=step.get("namespace", ""))
+    caller = sequences.as_whom(step)
     if verb == "delete":
         request = api_pb2.DeleteRequest(resource=where, name=step["name"], in_steps=True)
         if "grace" in step:
             request.grace_period_seconds = step["grace"]
-        await stub.Delete(request)
+        await stub.Delete(request, **caller)
         return 200, {}, []
     if verb == "bind":
         await stub.Bind(api_pb2.BindRequest(namespace=where.namespace, name=step["name"], node=step["body"]["target"]["name"]))
         return 201, {}, []
     if verb == "get":
-        found = await stub.Get(api_pb2.GetRequest(resource=where, name=step["name"]))
+        found = await stub.Get(api_pb2.GetRequest(resource=where, name=step["name"]), **caller)
         return 200, convert.to_manifest(resource.message.FromString(found.object)), []
     return await sequences.write(stub, resource, where, step["name"], step)
 
@@ -77,15 +79,21 @@ def result_of(
     if step["verb"] in ("bind", "delete"):
         return {"code": code, **({"warnings": warnings} if warnings else {})}
     key = step["resource"], step.get("namespace", ""), step["name"]
-    manifest = json.loads(_TOKENS.sub(r"\1", json.dumps(manifest)))
+    text = _MOMENTS.sub('Time": "is set"', _TOKENS.sub(r"\1", json.dumps(manifest)))
+    text = _GENERATED.sub(r"\1", text)
+    manifest = json.loads(text)
     result, versions[key] = sequences.result_of(code, manifest, warnings, versions.get(key, ""))
     return result
 
 
 def refusal_of(result: Json, warnings: list[str]) -> Json:
+    for field in ("name", "message"):
+        result[field] = _GENERATED.sub(r"\1", result[field])
     if warnings:
         result["warnings"] = warnings
     return result
 
 
+_MOMENTS = re.compile(r'Time": "\d{4}-[0-9-]*T[0-9:]*Z"')
+_GENERATED = re.compile(r"\b(generated-)[a-z0-9]{5}\b")
 _TOKENS = re.compile(r"(kube-api-access-)[a-z0-9]{5}\b")

@@ -64,6 +64,7 @@ async def write(
     stub: Any, resource: Resource, where: api_pb2.Resource, name: str, step: Json
 ) -> tuple[int, Json, list[str]]:
     """Code, manifest and warnings."""
+    caller = as_whom(step)
     verb, body = step["verb"], step.get("text", "").encode() or json.dumps(step["body"]).encode()
     content_type = step.get("contentType", "application/json")
     options = api_pb2.WriteOptions(
@@ -74,7 +75,7 @@ async def write(
     )
     if verb == "create":
         creation = api_pb2.CreateRequest(resource=where, object=body, options=options, content_type=content_type)
-        found = await stub.Create(creation)
+        found = await stub.Create(creation, **caller)
     elif verb == "update":
         replacement = api_pb2.UpdateRequest(
             resource=where,
@@ -83,7 +84,7 @@ async def write(
             content_type=content_type,
             subresource=step.get("subresource", ""),
         )
-        found = await stub.Update(replacement)
+        found = await stub.Update(replacement, **caller)
     else:
         patch = api_pb2.PatchRequest(
             resource=where,
@@ -95,7 +96,7 @@ async def write(
         )
         if "force" in step:
             patch.force = step["force"]
-        found = await stub.Patch(patch)
+        found = await stub.Patch(patch, **caller)
     message: Any = autoscaling_v1_pb2.Scale if step.get("subresource") == "scale" else resource.message
     manifest = convert.to_manifest(message.FromString(found.object))
     manifest = cast(
@@ -103,6 +104,14 @@ async def write(
     )
     code = 201 if verb == "create" or found.created else 200
     return code, manifest, list(found.warnings)
+
+
+def as_whom(step: Json) -> Json:
+    """The metadata of a call of somebody else (``as``: a name and groups), whom the caller impersonates."""
+    if "as" not in step:
+        return {}
+    name, *groups = step["as"]
+    return {"metadata": [("kemu-as", name), *(("kemu-as-group", one) for one in groups)]}
 
 
 def result_of(code: int, manifest: Json, warnings: list[str], version: str) -> tuple[Json, str]:
