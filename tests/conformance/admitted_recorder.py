@@ -64,7 +64,8 @@ def record(client: httpx.Client, case: Json) -> list[Json]:
     finally:
         for path in reversed(made):
             writes_recorder.remove(client, path)
-        time.sleep(CLEANED_S)
+        # Policies are read once a second.
+        time.sleep(2.0 if any("admissionregistration" in path for path in made) else CLEANED_S)
     return results
 
 

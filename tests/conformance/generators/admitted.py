@@ -13,14 +13,13 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kemu.emulated.objects import resources
-from tests.conformance.generators import secured
+from tests.conformance.generators import callers, secured
+from tests.conformance.generators.steps import OTHER, SPACE, create, made, new_space, plain_spec, pod_step, step
 
 Json = dict[str, Any]
 Draw = random.Random
 FAMILIES = ("admitted",)
 
-SPACE, OTHER = "n", "m"
 _WORKLOADS = ("deployments", "replicasets", "statefulsets", "daemonsets", "jobs", "cronjobs", "replicationcontrollers",
               "podtemplates")  # fmt: skip
 _AMOUNTS = ("100m", "250m", "1", "1500m", "2")
@@ -33,45 +32,6 @@ def case(family: str, seed: int, number: int) -> Json:
     topic = draw.choice(_TOPICS)
     steps = list(topic(draw))
     return {"id": f"admitted-s{seed}-{number:05}", "family": family, "steps": steps}
-
-
-# Steps --------------------------------------------------------------------------------------------------------------
-
-
-def step(verb: str, plural: str, name: str, body: Json | list[Json] | None = None, space: str = SPACE, **more: Any) -> Json:
-    resource = resources.BY_PLURAL[plural]
-    found = {"verb": verb, "resource": plural, "name": name, "manager": "alice", **more}
-    if resource.namespaced:
-        found["namespace"] = space
-    if body is not None:
-        found["body"] = body
-    return found
-
-
-def create(plural: str, body: Json, space: str = SPACE, **more: Any) -> Json:
-    return step("create", plural, body["metadata"]["name"], body, space, **more)
-
-
-def made(plural: str, name: str, space: str = SPACE, **fields: Any) -> Json:
-    resource = resources.BY_PLURAL[plural]
-    metadata: Json = {"name": name, **({"namespace": space} if resource.namespaced else {})}
-    for field in ("labels", "annotations", "ownerReferences"):
-        if field in fields:
-            metadata[field] = fields.pop(field)
-    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, **fields}
-
-
-def _space(draw: Draw, labels: Json | None = None, name: str = SPACE) -> Iterator[Json]:
-    yield create("namespaces", made("namespaces", name, **({"labels": labels} if labels else {})))
-    yield create("serviceaccounts", made("serviceaccounts", "default", name), name)
-
-
-def _spec(draw: Draw) -> Json:
-    return {"containers": [{"name": "c", "image": "i"}]}
-
-
-def _pod(name: str, spec: Json, space: str = SPACE, **metadata: Any) -> Json:
-    return create("pods", made("pods", name, space, spec=spec, **metadata), space)
 
 
 def _workload(draw: Draw, plural: str, name: str, template: Json, space: str = SPACE) -> Json:
@@ -98,7 +58,7 @@ def _workload(draw: Draw, plural: str, name: str, template: Json, space: str = S
 
 
 def _security(draw: Draw) -> Iterator[Json]:
-    yield from _space(draw, secured.labels(draw))
+    yield from new_space(draw, secured.labels(draw))
     pods: list[str] = []
     for number in range(draw.randint(4, 7)):
         kind = draw.random()
@@ -149,7 +109,9 @@ def _change_of_pod(draw: Draw, name: str) -> Json:
         one = {"name": draw.choice(("d1", "d2")), "image": draw.choice(_IMAGES)}
         if draw.random() < 0.6:
             one["securityContext"] = secured.context(draw)
-        return step("strategic", "pods", name, {"spec": {"ephemeralContainers": [one]}}, subresource="ephemeralcontainers")
+        return step(
+            "strategic", "pods", name, {"spec": {"ephemeralContainers": [one]}}, subresource="ephemeralcontainers"
+        )
     if kind < 0.75:
         return step("merge", "pods", name, {"metadata": {"labels": {"a": draw.choice("bc")}}})
     if kind < 0.85:
@@ -160,10 +122,12 @@ def _change_of_pod(draw: Draw, name: str) -> Json:
 
 def _labelled(draw: Draw) -> Iterator[Json]:
     """A namespace gets stricter over several pods, some of which belong together."""
-    yield from _space(draw)
+    yield from new_space(draw)
     for number in range(draw.randint(2, 5)):
         spec, annotations = secured.pod(draw) if draw.random() < 0.5 else ({"containers": [secured.plain("c")]}, {})
-        yield _pod(draw.choice("abcxyz") + str(number), spec, **({"annotations": annotations} if annotations else {}))
+        yield pod_step(
+            draw.choice("abcxyz") + str(number), spec, **({"annotations": annotations} if annotations else {})
+        )
     for _ in range(draw.randint(2, 4)):
         labels = secured.labels(draw, mistakes=0.1)
         if draw.random() < 0.3:
@@ -177,28 +141,46 @@ def _labelled(draw: Draw) -> Iterator[Json]:
 
 
 def _priorities(draw: Draw) -> Iterator[Json]:
-    yield from _space(draw)
+    yield from new_space(draw)
     for number in range(draw.randint(5, 8)):
         kind = draw.random()
         if kind < 0.3:
             yield create("priorityclasses", _priority_class(draw, draw.choice("abc")))
         elif kind < 0.4:
             name = draw.choice("abc")
-            yield step("merge", "priorityclasses", name, draw.choice(({"globalDefault": draw.random() < 0.6}, {"description": "d"}, {"value": 7})))
+            yield step(
+                "merge",
+                "priorityclasses",
+                name,
+                draw.choice(({"globalDefault": draw.random() < 0.6}, {"description": "d"}, {"value": 7})),
+            )
         elif kind < 0.45:
             yield step("delete", "priorityclasses", draw.choice(("a", "b", "system-node-critical")))
         elif kind < 0.55:
-            yield step("merge", "pods", f"p{number - 1}", draw.choice(({"metadata": {"labels": {"a": "b"}}}, {"spec": {"priority": draw.choice((0, 10, None))}}, {"spec": {"priorityClassName": "a"}})))
+            yield step(
+                "merge",
+                "pods",
+                f"p{number - 1}",
+                draw.choice(
+                    (
+                        {"metadata": {"labels": {"a": "b"}}},
+                        {"spec": {"priority": draw.choice((0, 10, None))}},
+                        {"spec": {"priorityClassName": "a"}},
+                    )
+                ),
+            )
         else:
-            spec = _spec(draw)
+            spec = plain_spec(draw)
             if draw.random() < 0.7:
-                spec["priorityClassName"] = draw.choice(("a", "b", "c", "missing", "system-node-critical", "system-cluster-critical", ""))
+                spec["priorityClassName"] = draw.choice(
+                    ("a", "b", "c", "missing", "system-node-critical", "system-cluster-critical", "")
+                )
             if draw.random() < 0.3:
                 spec["priority"] = draw.choice((0, 10, -5, 2000000000, 2000001000))
             if draw.random() < 0.3:
                 spec["preemptionPolicy"] = draw.choice(("Never", "PreemptLowerPriority"))
             more = {"space": "kube-system"} if draw.random() < 0.05 else {}
-            yield _pod(f"p{number}", spec, **more)
+            yield pod_step(f"p{number}", spec, **more)
 
 
 def _priority_class(draw: Draw, name: str) -> Json:
@@ -211,12 +193,12 @@ def _priority_class(draw: Draw, name: str) -> Json:
 
 
 def _runtimes(draw: Draw) -> Iterator[Json]:
-    yield from _space(draw)
+    yield from new_space(draw)
     names = ["a", "b"][: draw.randint(1, 2)]
     for name in names:
         yield create("runtimeclasses", _runtime_class(draw, name))
     for number in range(draw.randint(3, 6)):
-        spec = _spec(draw)
+        spec = plain_spec(draw)
         if draw.random() < 0.85:
             spec["runtimeClassName"] = draw.choice((*names, *names, "missing"))
         if draw.random() < 0.3:
@@ -225,17 +207,30 @@ def _runtimes(draw: Draw) -> Iterator[Json]:
             spec["nodeSelector"] = {draw.choice("ab"): draw.choice("xy")}
         if draw.random() < 0.4:
             spec["tolerations"] = [_toleration(draw) for _ in range(draw.randint(1, 2))]
-        yield _pod(f"p{number}", spec)
+        yield pod_step(f"p{number}", spec)
         if draw.random() < 0.2:
             yield step("delete", "runtimeclasses", draw.choice(names))
         elif draw.random() < 0.2:
-            yield step("merge", "runtimeclasses", names[0], draw.choice(({"handler": "g"}, {"overhead": {"podFixed": {"cpu": "100m"}}}, {"scheduling": {"nodeSelector": {"a": "y"}}})))
+            yield step(
+                "merge",
+                "runtimeclasses",
+                names[0],
+                draw.choice(
+                    (
+                        {"handler": "g"},
+                        {"overhead": {"podFixed": {"cpu": "100m"}}},
+                        {"scheduling": {"nodeSelector": {"a": "y"}}},
+                    )
+                ),
+            )
 
 
 def _runtime_class(draw: Draw, name: str) -> Json:
     fields: Json = {"handler": "h"}
     if draw.random() < 0.6:
-        fields["overhead"] = {"podFixed": {"cpu": draw.choice(_AMOUNTS), **({"memory": "64Mi"} if draw.random() < 0.3 else {})}}
+        fields["overhead"] = {
+            "podFixed": {"cpu": draw.choice(_AMOUNTS), **({"memory": "64Mi"} if draw.random() < 0.3 else {})}
+        }
     if draw.random() < 0.6:
         scheduling: Json = {}
         if draw.random() < 0.7:
@@ -270,7 +265,7 @@ def _accounts(draw: Draw) -> Iterator[Json]:
     for name in names:
         yield create("serviceaccounts", _account(draw, name))
     for number in range(draw.randint(3, 5)):
-        spec = _spec(draw)
+        spec = plain_spec(draw)
         if draw.random() < 0.3:
             spec["initContainers"] = [{"name": "d", "image": "i"}]
         if draw.random() < 0.6:
@@ -301,12 +296,18 @@ def _accounts(draw: Draw) -> Iterator[Json]:
         if draw.random() < 0.1:
             metadata["annotations"] = {"kubernetes.io/config.mirror": "m"}
             spec["nodeName"] = "n1"
-        yield _pod(f"p{number}", spec, **metadata)
+        yield pod_step(f"p{number}", spec, **metadata)
         if draw.random() < 0.25:
             one: Json = {"name": "e", "image": "i"}
             if draw.random() < 0.5:
                 one["envFrom"] = [{"secretRef": {"name": draw.choice("xy")}}]
-            yield step("strategic", "pods", f"p{number}", {"spec": {"ephemeralContainers": [one]}}, subresource="ephemeralcontainers")
+            yield step(
+                "strategic",
+                "pods",
+                f"p{number}",
+                {"spec": {"ephemeralContainers": [one]}},
+                subresource="ephemeralcontainers",
+            )
 
 
 def _account(draw: Draw, name: str) -> Json:
@@ -326,14 +327,14 @@ def _account(draw: Draw, name: str) -> Json:
 
 
 def _limits(draw: Draw) -> Iterator[Json]:
-    yield from _space(draw)
-    for number in range(draw.choice((1, 1, 2))):
-        items = [_limit(draw, kind) for kind in draw.sample(("Container", "Container", "Pod", "PersistentVolumeClaim"), 2)]
-        yield create("limitranges", made("limitranges", f"l{number}", spec={"limits": items}))
+    yield from new_space(draw)
+    # One, as several are asked in any order.
+    items = [_limit(draw, kind) for kind in draw.sample(("Container", "Container", "Pod", "PersistentVolumeClaim"), 2)]
+    yield create("limitranges", made("limitranges", "l0", spec={"limits": items}))
     for number in range(draw.randint(3, 6)):
         kind = draw.random()
         if kind < 0.7:
-            spec = _spec(draw)
+            spec = plain_spec(draw)
             if draw.random() < 0.3:
                 spec["initContainers"] = [{"name": "d", "image": "i", **_asked(draw)}]
             spec["containers"][0] |= _asked(draw)
@@ -341,7 +342,7 @@ def _limits(draw: Draw) -> Iterator[Json]:
                 spec["containers"].append({"name": "e", "image": "i", **_asked(draw)})
             if draw.random() < 0.1:
                 spec |= _asked(draw)
-            yield _pod(f"p{number}", spec)
+            yield pod_step(f"p{number}", spec)
             if draw.random() < 0.3:
                 changed = {"spec": {"containers": [{"name": "c", **_asked(draw)}]}}
                 yield step("strategic", "pods", f"p{number}", changed, subresource="resize")
@@ -385,20 +386,39 @@ def _asked(draw: Draw) -> Json:
 
 
 def _lifecycle(draw: Draw) -> Iterator[Json]:
-    yield from _space(draw)
+    yield from new_space(draw)
     for number in range(draw.randint(4, 7)):
         kind = draw.random()
         if kind < 0.2:
-            yield step("delete", "namespaces", draw.choice((SPACE, SPACE, OTHER, "default", "kube-system", "kube-public", "kube-node-lease")[: draw.choice((3, 6))]))
+            yield step(
+                "delete",
+                "namespaces",
+                draw.choice(
+                    (SPACE, SPACE, OTHER, "default", "kube-system", "kube-public", "kube-node-lease")[
+                        : draw.choice((3, 6))
+                    ]
+                ),
+            )
         elif kind < 0.3:
             yield create("namespaces", made("namespaces", draw.choice((SPACE, OTHER))))
         elif kind < 0.4:
-            yield step("update", "namespaces", SPACE, {**made("namespaces", SPACE), "spec": {"finalizers": draw.choice(([], ["kubernetes"], ["a.example.com/b"]))}}, subresource="finalize")
+            yield step(
+                "update",
+                "namespaces",
+                SPACE,
+                {
+                    **made("namespaces", SPACE),
+                    "spec": {"finalizers": draw.choice(([], ["kubernetes"], ["a.example.com/b"]))},
+                },
+                subresource="finalize",
+            )
         elif kind < 0.5:
             yield step("get", "namespaces", SPACE)
         else:
             space = draw.choice((SPACE, SPACE, OTHER, "missing"))
-            plural = draw.choice(("configmaps", "pods", "deployments", "serviceaccounts", "events", "persistentvolumeclaims", "roles"))
+            plural = draw.choice(
+                ("configmaps", "pods", "deployments", "serviceaccounts", "events", "persistentvolumeclaims", "roles")
+            )
             if draw.random() < 0.2:
                 yield step("merge", "configmaps", "c0", {"data": {"a": "b"}}, space)
                 continue
@@ -410,9 +430,9 @@ def _lifecycle(draw: Draw) -> Iterator[Json]:
                 continue
             name = f"c{draw.choice((0, number))}"
             if plural == "pods":
-                yield _pod(name, _spec(draw), space)
+                yield pod_step(name, plain_spec(draw), space)
             elif plural == "deployments":
-                yield create(plural, _workload(draw, plural, name, {"spec": _spec(draw)}, space), space)
+                yield create(plural, _workload(draw, plural, name, {"spec": plain_spec(draw)}, space), space)
             elif plural == "events":
                 about = {"namespace": space, "name": "z", "kind": "Pod"}
                 yield create(plural, made(plural, name, space, involvedObject=about, reason="r", type="Normal"), space)
@@ -430,7 +450,7 @@ _DEFAULT_INGRESS = "ingressclass.kubernetes.io/is-default-class"
 
 
 def _storage(draw: Draw) -> Iterator[Json]:
-    yield from _space(draw)
+    yield from new_space(draw)
     for name in ("a", "b")[: draw.randint(0, 2)]:
         yield create("storageclasses", _storage_class(draw, name))
     for number in range(draw.randint(4, 7)):
@@ -481,7 +501,7 @@ def _claim(draw: Draw, name: str) -> Json:
 
 
 def _ingresses(draw: Draw) -> Iterator[Json]:
-    yield from _space(draw)
+    yield from new_space(draw)
     for number in range(draw.randint(4, 7)):
         if draw.random() < 0.4:
             fields: Json = {"spec": {"controller": "example.com/c"}}
@@ -506,7 +526,7 @@ def _ingresses(draw: Draw) -> Iterator[Json]:
 
 
 def _nodes(draw: Draw) -> Iterator[Json]:
-    yield from _space(draw)
+    yield from new_space(draw)
     for name in ("n1", "n2")[: draw.randint(1, 2)]:
         labels: Json = {}
         for key in ("topology.kubernetes.io/zone", "topology.kubernetes.io/region", "kubernetes.io/os", "a"):
@@ -514,14 +534,21 @@ def _nodes(draw: Draw) -> Iterator[Json]:
                 labels[key] = draw.choice(("windows", "linux")) if key.endswith("os") else draw.choice(("x", "y"))
         spec: Json = {}
         if draw.random() < 0.3:
-            spec["taints"] = [{"key": draw.choice(("a", "node.kubernetes.io/not-ready")), "effect": draw.choice(("NoSchedule", "NoExecute"))}]
+            spec["taints"] = [
+                {
+                    "key": draw.choice(("a", "node.kubernetes.io/not-ready")),
+                    "effect": draw.choice(("NoSchedule", "NoExecute")),
+                }
+            ]
         fields: Json = {"labels": labels} if labels else {}
         yield create("nodes", made("nodes", name, **fields, **({"spec": spec} if spec else {})))
         if draw.random() < 0.6:
             amounts = {"cpu": draw.choice(_AMOUNTS), "memory": draw.choice(_MEMORY), "pods": "10"}
-            yield step("merge", "nodes", name, {"status": {"allocatable": amounts, "capacity": amounts}}, subresource="status")
+            yield step(
+                "merge", "nodes", name, {"status": {"allocatable": amounts, "capacity": amounts}}, subresource="status"
+            )
     for number in range(draw.randint(3, 5)):
-        pod = _spec(draw)
+        pod = plain_spec(draw)
         if draw.random() < 0.4:
             pod["nodeName"] = draw.choice(("n1", "n1", "n2", "missing"))
         if draw.random() < 0.6:
@@ -530,10 +557,15 @@ def _nodes(draw: Draw) -> Iterator[Json]:
         fields = {}
         if draw.random() < 0.3:
             fields["labels"] = {"topology.kubernetes.io/zone": "mine", "b": "c"}
-        yield _pod(f"p{number}", pod, **fields)
+        yield pod_step(f"p{number}", pod, **fields)
         kind = draw.random()
         if kind < 0.4:
-            binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": f"p{number}", "namespace": SPACE}, "target": {"kind": "Node", "name": draw.choice(("n1", "n2", "missing"))}}
+            binding = {
+                "apiVersion": "v1",
+                "kind": "Binding",
+                "metadata": {"name": f"p{number}", "namespace": SPACE},
+                "target": {"kind": "Node", "name": draw.choice(("n1", "n2", "missing"))},
+            }
             yield step("bind", "pods", f"p{number}", binding)
             yield step("get", "pods", f"p{number}")
         if kind < 0.7:
@@ -542,59 +574,6 @@ def _nodes(draw: Draw) -> Iterator[Json]:
         if draw.random() < 0.2:
             extra = {"spec": {"tolerations": [_toleration(draw)]}}
             yield step("merge", "pods", f"p{number}", extra)
-
-
-def _kubelets(draw: Draw) -> Iterator[Json]:
-    """Requests of the kubelet of ``n1``, with the plugin NodeRestriction."""
-    me = ["system:node:n1", "system:nodes"]
-    yield from _space(draw)
-    for name in ("n1", "n2"):
-        yield create("nodes", made("nodes", name, labels={"a": "b"}), **({"as": me} if draw.random() < 0.4 else {}))
-    for name in ("p1", "p2"):
-        spec = {**_spec(draw), "nodeName": f"n{name[1]}"}
-        yield _pod(name, spec, annotations={"kubernetes.io/config.mirror": "m"} if draw.random() < 0.3 else {})
-    keys = ("a", "kubernetes.io/os", "kubernetes.io/x", "node-restriction.kubernetes.io/a", "node.kubernetes.io/x", "x.k8s.io/y")
-    for number in range(draw.randint(4, 7)):
-        kind, node, pod = draw.random(), draw.choice(("n1", "n1", "n2")), draw.choice(("p1", "p1", "p2"))
-        if kind < 0.15:
-            labels = {draw.choice(keys): draw.choice(("b", "c", None)) for _ in range(2)}
-            yield step("merge", "nodes", node, {"metadata": {"labels": labels}}, **{"as": me})
-        elif kind < 0.3:
-            changed = draw.choice(({"taints": [{"key": "a", "effect": "NoSchedule"}]}, {"unschedulable": True}, {"providerID": "x"}))
-            yield step("merge", "nodes", node, {"spec": changed}, **{"as": me})
-        elif kind < 0.4:
-            yield step("merge", "nodes", node, {"status": {"phase": draw.choice(("a", "Running"))}}, subresource="status", **{"as": me})
-        elif kind < 0.55:
-            changed = draw.choice(({"status": {"message": "m"}}, {"metadata": {"labels": {"a": "c"}}, "status": {"message": "n"}}))
-            yield step("merge", "pods", pod, changed, subresource="status", **{"as": me})
-        elif kind < 0.6:
-            yield step("merge", "pods", pod, {"metadata": {"labels": {"a": "c"}}}, **{"as": me})
-        elif kind < 0.7:
-            yield step("delete", "pods", pod, **{"as": me})
-        elif kind < 0.75:
-            yield step("delete", "nodes", node, **{"as": me})
-        elif kind < 0.8:
-            yield step("get", draw.choice(("nodes", "pods", "configmaps", "secrets")), draw.choice(("n1", "p1")), **{"as": me})
-        elif kind < 0.9:
-            spec = {**_spec(draw), "nodeName": draw.choice(("n1", "n1", "n2"))}
-            if draw.random() < 0.2:
-                del spec["nodeName"]
-            if draw.random() < 0.2:
-                spec["volumes"] = [{"name": "v", **draw.choice(({"configMap": {"name": "c"}}, {"secret": {"secretName": "s"}}, {"persistentVolumeClaim": {"claimName": "c"}}))}]
-            if draw.random() < 0.2:
-                spec["serviceAccountName"] = "default"
-            fields: Json = {"annotations": {"kubernetes.io/config.mirror": "m"}} if draw.random() < 0.8 else {}
-            if draw.random() < 0.6:
-                owner = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u", "controller": True}
-                fields["ownerReferences"] = [{**owner, **draw.choice(({}, {"name": "n2"}, {"controller": False}, {"kind": "Pod"}))}]
-            yield step("create", "pods", f"q{number}", made("pods", f"q{number}", spec=spec, **fields), **{"as": me})
-        elif kind < 0.95:
-            space = draw.choice((SPACE, "kube-node-lease"))
-            name = draw.choice(("n1", "n2"))
-            yield step("create", "leases", name, made("leases", name, space, spec={}), space, **{"as": me})
-        else:
-            drivers = {"drivers": [{"name": "d.example.com", "nodeID": "n"}]}
-            yield step("create", "csinodes", node, made("csinodes", node, spec=drivers), **{"as": me})
 
 
 # All at once --------------------------------------------------------------------------------------------------------
@@ -615,7 +594,13 @@ def _mixed(draw: Draw) -> Iterator[Json]:
         hard = {draw.choice(("pods", "requests.cpu", "limits.memory")): draw.choice(("0", "1"))}
         quota = made("resourcequotas", "q", spec={"hard": hard})
         yield create("resourcequotas", quota)
-        yield step("merge", "resourcequotas", "q", {"status": {"hard": hard, "used": dict.fromkeys(hard, "0")}}, subresource="status")
+        yield step(
+            "merge",
+            "resourcequotas",
+            "q",
+            {"status": {"hard": hard, "used": dict.fromkeys(hard, "0")}},
+            subresource="status",
+        )
     for number in range(draw.randint(2, 4)):
         spec, annotations = secured.pod(draw)
         spec["serviceAccountName"] = account
@@ -627,12 +612,14 @@ def _mixed(draw: Draw) -> Iterator[Json]:
             spec["tolerations"] = [_toleration(draw)]
         if draw.random() < 0.3:
             plural = draw.choice(_WORKLOADS)
-            yield create(plural, _workload(draw, plural, f"w{number}", {"spec": spec, "metadata": {"annotations": annotations}}))
+            yield create(
+                plural, _workload(draw, plural, f"w{number}", {"spec": spec, "metadata": {"annotations": annotations}})
+            )
         else:
-            yield _pod(f"p{number}", spec, **({"annotations": annotations} if annotations else {}))
+            yield pod_step(f"p{number}", spec, **({"annotations": annotations} if annotations else {}))
 
 
 _TOPICS: tuple[Callable[[Draw], Iterator[Json]], ...] = (
     _security, _security, _security, _labelled, _priorities, _runtimes, _accounts, _limits, _lifecycle, _storage,
-    _ingresses, _nodes, _kubelets, _mixed, _mixed,
+    _ingresses, _nodes, callers.kubelets, callers.certificates, callers.policies, _mixed, _mixed,
 )  # fmt: skip

@@ -29,8 +29,8 @@ def set_fields(pod: core_v1_pb2.Pod) -> Iterator[str]:
     if spec.os.name == "windows":
         return
     of_pod = spec.securityContext.appArmorProfile if spec.securityContext.HasField("appArmorProfile") else None
-    ephemeral = [one.ephemeralContainerCommon for one in spec.ephemeralContainers]
-    for container in (*spec.initContainers, *spec.containers, *ephemeral):
+    # A new pod has no ephemeral containers.
+    for container in (*spec.initContainers, *spec.containers):
         key = PREFIX + container.name
         if key not in pod.metadata.annotations or container.securityContext.HasField("appArmorProfile"):
             continue

@@ -198,7 +198,10 @@ def _profiles(one: Container, path: str, spec: core_v1_pb2.PodSpec, metadata: me
     # Those of pods themselves become fields.
     if path and key in metadata.annotations and not one.securityContext.HasField("appArmorProfile"):
         profile = spec.securityContext.appArmorProfile
-        if not spec.securityContext.HasField("appArmorProfile") or app_armor.field_of(metadata.annotations[key]) != profile:
+        if (
+            not spec.securityContext.HasField("appArmorProfile")
+            or app_armor.field_of(metadata.annotations[key]) != profile
+        ):
             yield f"{path}metadata.annotations[{key}]: {app_armor.DEPRECATED}"
 
 

@@ -1,8 +1,8 @@
 """Sequences of writes to objects of several kinds, of which admission makes something, or which it refuses.
 
 The API server has the plugins that Kubernetes has by default, ServiceAccount and TaintNodesByCondition among them. What
-is compared is what :mod:`kemu.lab.conformance.writes.sequences` compares, and the warnings of refusals. Left out is what
-chance or a clock decides: the last letters of generated names and of the names of volumes with tokens, and
+is compared is what :mod:`kemu.lab.conformance.writes.sequences` compares, and the warnings of refusals. Left out is
+what chance or a clock decides: the last letters of generated names and of the names of volumes with tokens, and
 moments.
 """
 
@@ -52,7 +52,7 @@ async def _play(plane: ControlPlane, case: Json) -> list[Json]:
     return results
 
 
-async def _send(stub: Any, step: Json) -> tuple[int, Json, list[str]]:
+async def _send(stub: grpc.aio.Channel, step: Json) -> tuple[int, Json, list[str]]:
     """Code, manifest and warnings; deletes and bindings show no object."""
     verb, resource = step["verb"], resources.BY_PLURAL[step["resource"]]
     where = api_pb2.Resource(resource=resource.plural, namespace=step.get("namespace", ""))
@@ -64,17 +64,17 @@ async def _send(stub: Any, step: Json) -> tuple[int, Json, list[str]]:
         await stub.Delete(request, **caller)
         return 200, {}, []
     if verb == "bind":
-        await stub.Bind(api_pb2.BindRequest(namespace=where.namespace, name=step["name"], node=step["body"]["target"]["name"]))
+        await stub.Bind(
+            api_pb2.BindRequest(namespace=where.namespace, name=step["name"], node=step["body"]["target"]["name"])
+        )
         return 201, {}, []
     if verb == "get":
         found = await stub.Get(api_pb2.GetRequest(resource=where, name=step["name"]), **caller)
-        return 200, convert.to_manifest(resource.message.FromString(found.object)), []
+        return 200, sequences.as_go_writes(convert.to_manifest(resource.message.FromString(found.object))), []
     return await sequences.write(stub, resource, where, step["name"], step)
 
 
-def result_of(
-    step: Json, code: int, manifest: Json, warnings: list[str], versions: dict[tuple[str, ...], str]
-) -> Json:
+def result_of(step: Json, code: int, manifest: Json, warnings: list[str], versions: dict[tuple[str, ...], str]) -> Json:
     """What is compared of an answer that is no refusal. ``versions``: of each object, that of the last answer."""
     if step["verb"] in ("bind", "delete"):
         return {"code": code, **({"warnings": warnings} if warnings else {})}

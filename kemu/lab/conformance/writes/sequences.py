@@ -61,7 +61,7 @@ async def _play(plane: ControlPlane, case: Json) -> list[Json]:
 
 
 async def write(
-    stub: Any, resource: Resource, where: api_pb2.Resource, name: str, step: Json
+    stub: grpc.aio.Channel, resource: Resource, where: api_pb2.Resource, name: str, step: Json
 ) -> tuple[int, Json, list[str]]:
     """Code, manifest and warnings."""
     caller = as_whom(step)
@@ -99,19 +99,22 @@ async def write(
         found = await stub.Patch(patch, **caller)
     message: Any = autoscaling_v1_pb2.Scale if step.get("subresource") == "scale" else resource.message
     manifest = convert.to_manifest(message.FromString(found.object))
-    manifest = cast(
-        dict[str, Any], schemas.as_go_writes(schemas.find(manifest["apiVersion"], manifest["kind"]) or "", manifest)
-    )
+    manifest = as_go_writes(manifest)
     code = 201 if verb == "create" or found.created else 200
     return code, manifest, list(found.warnings)
 
 
+def as_go_writes(manifest: Json) -> Json:
+    kind = schemas.find(manifest["apiVersion"], manifest["kind"]) or ""
+    return cast(dict[str, Any], schemas.as_go_writes(kind, manifest))
+
+
 def as_whom(step: Json) -> Json:
-    """The metadata of a call of somebody else (``as``: a name and groups), whom the caller impersonates."""
+    """The metadata of a call of somebody else (``as``: a name and a group), whom the caller impersonates."""
     if "as" not in step:
         return {}
-    name, *groups = step["as"]
-    return {"metadata": [("kemu-as", name), *(("kemu-as-group", one) for one in groups)]}
+    name, group = step["as"]
+    return {"metadata": [("kemu-as", name), *(("kemu-as-group", one) for one in (group, "system:authenticated"))]}
 
 
 def result_of(code: int, manifest: Json, warnings: list[str], version: str) -> tuple[Json, str]:

@@ -19,7 +19,7 @@ from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.objects import meta, resources
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
-from kemu.messages.k8s import core_v1_pb2
+from kemu.messages.k8s import apps_v1_pb2, batch_v1_pb2, core_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 
 MOST_PODS = 3000
@@ -31,7 +31,11 @@ _WORKLOADS = (
     "replicationcontrollers", "podtemplates", "replicasets", "deployments", "statefulsets", "daemonsets", "jobs",
     "cronjobs",
 )  # fmt: skip
-_JUDGED = frozenset((resources.BY_PLURAL[plural] for plural in _WORKLOADS)) | {_PODS, _NAMESPACES}
+_JUDGED = frozenset(resources.BY_PLURAL[plural] for plural in _WORKLOADS) | {_PODS, _NAMESPACES}
+_TEMPLATED = (
+    core_v1_pb2.ReplicationController, apps_v1_pb2.ReplicaSet, apps_v1_pb2.Deployment, apps_v1_pb2.StatefulSet,
+    apps_v1_pb2.DaemonSet, batch_v1_pb2.Job,
+)  # fmt: skip
 _PARTS_OF_PODS = ("", "ephemeralcontainers", "resize")
 """Other parts say nothing of containers."""
 
@@ -71,8 +75,11 @@ class PodSecurity(Plugin[KubernetesObject]):
             self._check_labels(new.metadata, old.metadata)
             return
         policy = self._policies.get().get(new.metadata.namespace)
-        if policy is not None and (resource is not _PODS or _changes_containers(cast(Any, new), cast(Any, old))):
-            _judge(resource, new, policy)
+        if policy is None:
+            return
+        if isinstance(new, core_v1_pb2.Pod) and not _changes_containers(new.spec, cast(core_v1_pb2.Pod, old).spec):
+            return
+        _judge(resource, new, policy)
 
     async def _live(self, name: str) -> Policy | None:
         namespace = await self.live(_NAMESPACES, name)
@@ -128,24 +135,23 @@ def _judge(resource: Resource, obj: KubernetesObject, policy: Policy) -> None:
             request_warnings.warn(f'would violate PodSecurity "{policy.warn}": {evaluations.detail(found)}')
 
 
-def _template(obj: Any) -> tuple[Metadata, Spec] | None:
-    kind = obj.DESCRIPTOR.name
-    if kind == "Pod":
+def _template(obj: KubernetesObject) -> tuple[Metadata, Spec] | None:
+    """What pods of an object have, or the pod itself."""
+    if isinstance(obj, core_v1_pb2.Pod):
         return obj.metadata, obj.spec
-    if kind == "CronJob":
+    if isinstance(obj, batch_v1_pb2.CronJob):
         template = obj.spec.jobTemplate.spec.template
-    elif kind == "PodTemplate":
+    elif isinstance(obj, core_v1_pb2.PodTemplate):
         template = obj.template
-    else:
-        if kind == "ReplicationController" and not obj.spec.HasField("template"):
-            return None
+    elif isinstance(obj, _TEMPLATED):
         template = obj.spec.template
+    else:
+        return None
     return template.metadata, template.spec
 
 
-def _changes_containers(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> bool:
+def _changes_containers(after: Spec, before: Spec) -> bool:
     """``isSignificantPodUpdate``."""
-    after, before = new.spec, old.spec
     for field in ("containers", "initContainers"):
         ours, theirs = getattr(after, field), getattr(before, field)
         if [one.image for one in ours] != [one.image for one in theirs]:
@@ -169,9 +175,7 @@ def _warnings(namespace: str, enforced: Standard, pods: Sequence[core_v1_pb2.Pod
         if found:
             names.setdefault(evaluations.reason(found), []).append(pod.metadata.name)
     if len(pods) > MOST_PODS:
-        yield (
-            f"new PodSecurity enforce level only checked against the first {MOST_PODS} of {len(pods)} existing pods"
-        )
+        yield (f"new PodSecurity enforce level only checked against the first {MOST_PODS} of {len(pods)} existing pods")
     if names:
         yield f'existing pods in namespace "{namespace}" violate the new PodSecurity enforce level "{enforced}"'
     yield from sorted([f"{_counted(of)}: {reason}" for reason, of in names.items()])

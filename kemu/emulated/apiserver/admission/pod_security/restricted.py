@@ -91,10 +91,11 @@ def _non_root_35(metadata: Metadata, spec: Spec) -> Violation | None:
 
 
 def _user(metadata: Metadata, spec: Spec) -> Violation | None:
-    bad = []
-    for one in containers(spec):
-        if one.securityContext.HasField("runAsUser") and one.securityContext.runAsUser == 0:
-            bad.append(one.name)
+    bad = [
+        one.name
+        for one in containers(spec)
+        if one.securityContext.HasField("runAsUser") and one.securityContext.runAsUser == 0
+    ]
     context = spec.securityContext
     who = setters(context.HasField("runAsUser") and context.runAsUser == 0, bad)
     return Violation("runAsUser=0", f"{who} must not set runAsUser=0") if who else None
