@@ -14,10 +14,10 @@
     runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
     identities                     ServiceAccount: a pod has an account that exists, its containers mount a token; off
                                    by default, on in ``kemu up``; always: checks of roles, bindings and certificates
-    node_features                  NodeDeclaredFeatureValidator: updates that the node of a pod cannot carry out
+    changes_of_pods                NodeDeclaredFeatureValidator, PodResizeValidator: updates that the node of a pod
+                                   cannot carry out
     jobs                           JobValidation: a Job whose pods are a gang keeps its parallelism
     pod_topologies                 PodTopologyLabels: a pod has the zone and the region of its node
-    pod_resizes                    PodResizeValidator: a pod does not grow beyond its node
     quotas                         ResourceQuota: what exceeds a quota is refused, what does not is charged
 
 A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order, that of
@@ -39,6 +39,8 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAffinityTopology
 from kemu.emulated.apiserver.admission.base import Host, Plugin
+from kemu.emulated.apiserver.admission.changes_of_pods.node_features import NodeDeclaredFeatureValidator
+from kemu.emulated.apiserver.admission.changes_of_pods.resizes import PodResizeValidator
 from kemu.emulated.apiserver.admission.device_claims import DeviceClaims
 from kemu.emulated.apiserver.admission.external import External
 from kemu.emulated.apiserver.admission.external.attributes import ASKING, CREATE, DELETE, UPDATE, Asking, Attributes
@@ -49,10 +51,8 @@ from kemu.emulated.apiserver.admission.ingresses import DefaultIngressClass
 from kemu.emulated.apiserver.admission.jobs import JobValidation
 from kemu.emulated.apiserver.admission.limit_ranges import LimitRanger
 from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
-from kemu.emulated.apiserver.admission.node_features import NodeDeclaredFeatureValidator
 from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
 from kemu.emulated.apiserver.admission.node_taints import TaintNodesByCondition
-from kemu.emulated.apiserver.admission.pod_resizes import PodResizeValidator
 from kemu.emulated.apiserver.admission.pod_security.plugin import PodSecurity
 from kemu.emulated.apiserver.admission.pod_topologies import PodTopologyLabels
 from kemu.emulated.apiserver.admission.priority import Priority, PriorityClasses
