@@ -8,23 +8,30 @@ apart, as the newest counts.
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.conformance.generators import callers, secured
-from tests.conformance.generators.steps import OTHER, SPACE, create, made, new_space, plain_spec, pod_step, step
+from tests.conformance.generators.steps import (
+    OTHER,
+    SPACE,
+    WORKLOADS,
+    create,
+    made,
+    new_space,
+    plain_spec,
+    pod_step,
+    step,
+    workload,
+)
 
 Json = dict[str, Any]
 Draw = random.Random
 FAMILIES = ("admitted",)
 
-_WORKLOADS = ("deployments", "replicasets", "statefulsets", "daemonsets", "jobs", "cronjobs", "replicationcontrollers",
-              "podtemplates")  # fmt: skip
 _AMOUNTS = ("100m", "250m", "1", "1500m", "2")
 _MEMORY = ("64Mi", "128Mi", "1Gi", "2Gi")
-_IMAGES = ("i", "j:1", "k:2")
 
 
 def case(family: str, seed: int, number: int) -> Json:
@@ -32,109 +39,6 @@ def case(family: str, seed: int, number: int) -> Json:
     topic = draw.choice(_TOPICS)
     steps = list(topic(draw))
     return {"id": f"admitted-s{seed}-{number:05}", "family": family, "steps": steps}
-
-
-def _workload(draw: Draw, plural: str, name: str, template: Json, space: str = SPACE) -> Json:
-    template = copy.deepcopy(template)
-    template.setdefault("metadata", {}).setdefault("labels", {})["app"] = "a"
-    spec: Json = {"template": template}
-    if plural == "podtemplates":
-        return made(plural, name, space, template=template)
-    if plural in ("jobs", "cronjobs"):
-        template["spec"]["restartPolicy"] = "Never"
-        if plural == "cronjobs":
-            return made(plural, name, space, spec={"schedule": "0 0 1 1 *", "jobTemplate": {"spec": spec}})
-        spec |= {"manualSelector": True, "selector": {"matchLabels": {"app": "a"}}}
-    elif plural == "replicationcontrollers":
-        spec["selector"] = {"app": "a"}
-    else:
-        spec["selector"] = {"matchLabels": {"app": "a"}}
-        if plural == "statefulsets":
-            spec["serviceName"] = "s"
-    return made(plural, name, space, spec=spec)
-
-
-# PodSecurity --------------------------------------------------------------------------------------------------------
-
-
-def _security(draw: Draw) -> Iterator[Json]:
-    yield from new_space(draw, secured.labels(draw))
-    pods: list[str] = []
-    for number in range(draw.randint(4, 7)):
-        kind = draw.random()
-        if kind < 0.4 or not pods:
-            spec, annotations = secured.pod(draw)
-            name = f"p{number}"
-            owner = {"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "u", "controller": True}
-            owned = {"ownerReferences": [owner]} if draw.random() < 0.2 else {}
-            made_of = {"spec": spec, **({"annotations": annotations} if annotations else {}), **owned}
-            if draw.random() < 0.1:
-                body = made("pods", "", **made_of)
-                body["metadata"] = {**body["metadata"], "generateName": "generated-"}
-                del body["metadata"]["name"]
-                yield step("create", "pods", "", body)
-                continue
-            pods.append(name)
-            yield step(
-                "apply" if draw.random() < 0.15 else "create",
-                "pods",
-                name,
-                made("pods", name, **made_of),
-                **({"dryRun": True} if draw.random() < 0.1 else {}),
-            )
-        elif kind < 0.6:
-            spec, annotations = secured.pod(draw)
-            plural = draw.choice(_WORKLOADS)
-            template: Json = {"spec": spec, **({"metadata": {"annotations": annotations}} if annotations else {})}
-            body = _workload(draw, plural, f"w{number}", template)
-            yield create(plural, body)
-            if draw.random() < 0.4:
-                yield step("merge", plural, f"w{number}", {"metadata": {"labels": {"a": draw.choice("bc")}}})
-        elif kind < 0.8:
-            labels = secured.labels(draw, mistakes=0.2)
-            if draw.random() < 0.5:
-                yield step("update", "namespaces", SPACE, made("namespaces", SPACE, labels=labels))
-            else:
-                yield step("merge", "namespaces", SPACE, {"metadata": {"labels": labels}})
-        else:
-            yield _change_of_pod(draw, draw.choice(pods))
-
-
-def _change_of_pod(draw: Draw, name: str) -> Json:
-    kind = draw.random()
-    if kind < 0.35:
-        changed = {"spec": {"containers": [{"name": "c", "image": draw.choice(_IMAGES)}]}}
-        return step("strategic", "pods", name, changed)
-    if kind < 0.6:
-        one = {"name": draw.choice(("d1", "d2")), "image": draw.choice(_IMAGES)}
-        if draw.random() < 0.6:
-            one["securityContext"] = secured.context(draw)
-        return step(
-            "strategic", "pods", name, {"spec": {"ephemeralContainers": [one]}}, subresource="ephemeralcontainers"
-        )
-    if kind < 0.75:
-        return step("merge", "pods", name, {"metadata": {"labels": {"a": draw.choice("bc")}}})
-    if kind < 0.85:
-        return step("merge", "pods", name, {"status": {"message": draw.choice("bc")}}, subresource="status")
-    changed = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": draw.choice(_AMOUNTS)}}}]}}
-    return step("strategic", "pods", name, changed, subresource="resize")
-
-
-def _labelled(draw: Draw) -> Iterator[Json]:
-    """A namespace gets stricter over several pods, some of which belong together."""
-    yield from new_space(draw)
-    for number in range(draw.randint(2, 5)):
-        spec, annotations = secured.pod(draw) if draw.random() < 0.5 else ({"containers": [secured.plain("c")]}, {})
-        yield pod_step(
-            draw.choice("abcxyz") + str(number), spec, **({"annotations": annotations} if annotations else {})
-        )
-    for _ in range(draw.randint(2, 4)):
-        labels = secured.labels(draw, mistakes=0.1)
-        if draw.random() < 0.3:
-            yield create("namespaces", made("namespaces", draw.choice((OTHER, "o")), labels=labels), dryRun=True)
-        else:
-            more = {"dryRun": True} if draw.random() < 0.2 else {}
-            yield step("update", "namespaces", SPACE, made("namespaces", SPACE, labels=labels), **more)
 
 
 # Classes of pods ----------------------------------------------------------------------------------------------------
@@ -432,7 +336,7 @@ def _lifecycle(draw: Draw) -> Iterator[Json]:
             if plural == "pods":
                 yield pod_step(name, plain_spec(draw), space)
             elif plural == "deployments":
-                yield create(plural, _workload(draw, plural, name, {"spec": plain_spec(draw)}, space), space)
+                yield create(plural, workload(draw, plural, name, {"spec": plain_spec(draw)}, space), space)
             elif plural == "events":
                 about = {"namespace": space, "name": "z", "kind": "Pod"}
                 yield create(plural, made(plural, name, space, involvedObject=about, reason="r", type="Normal"), space)
@@ -611,15 +515,16 @@ def _mixed(draw: Draw) -> Iterator[Json]:
         if draw.random() < 0.2:
             spec["tolerations"] = [_toleration(draw)]
         if draw.random() < 0.3:
-            plural = draw.choice(_WORKLOADS)
+            plural = draw.choice(WORKLOADS)
             yield create(
-                plural, _workload(draw, plural, f"w{number}", {"spec": spec, "metadata": {"annotations": annotations}})
+                plural, workload(draw, plural, f"w{number}", {"spec": spec, "metadata": {"annotations": annotations}})
             )
         else:
             yield pod_step(f"p{number}", spec, **({"annotations": annotations} if annotations else {}))
 
 
 _TOPICS: tuple[Callable[[Draw], Iterator[Json]], ...] = (
-    _security, _security, _security, _labelled, _priorities, _runtimes, _accounts, _limits, _lifecycle, _storage,
-    _ingresses, _nodes, callers.kubelets, callers.certificates, callers.policies, _mixed, _mixed,
-)  # fmt: skip
+    *(secured.security, secured.security, secured.security, secured.labelled),
+    *(_priorities, _runtimes, _accounts, _limits, _lifecycle, _storage, _ingresses, _nodes),
+    *(callers.kubelets, callers.certificates, callers.policies, _mixed, _mixed),
+)

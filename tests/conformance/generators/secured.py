@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from tests.conformance.generators.steps import (
+    OTHER,
+    SPACE,
+    WORKLOADS,
+    create,
+    made,
+    new_space,
+    pod_step,
+    step,
+    workload,
+)
 
 Json = dict[str, Any]
 Draw = random.Random
@@ -18,6 +30,8 @@ _PROFILES = ("RuntimeDefault", "Unconfined", "Localhost")
 _CAPABILITIES = ("NET_BIND_SERVICE", "NET_RAW", "SYS_ADMIN", "CHOWN", "ALL", "CAP_CHOWN")
 _SYSCTLS = ("kernel.shm_rmid_forced", "net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time",
             "net.ipv4.tcp_rmem", "kernel.msgmax", "net.core.somaxconn")  # fmt: skip
+_IMAGES = ("i", "j:1", "k:2")
+_AMOUNTS = ("100m", "250m", "1", "1500m", "2")
 _SE_TYPES = ("", "container_t", "container_engine_t", "spc_t", "other_t")
 
 
@@ -208,3 +222,86 @@ _CHANGES: tuple[Callable[[Draw, Json, Json], None], ...] = (
     *_OF_CONTAINERS, _non_root, _user, _user, _profile("seccompProfile"), _profile("appArmorProfile"), _se_linux,
     _windows, _namespaces, _users, _ports, _probes, _volumes, _volumes, _sysctls, _annotations,
 )  # fmt: skip
+
+
+# Sequences ----------------------------------------------------------------------------------------------------------
+
+
+def security(draw: Draw) -> Iterator[Json]:
+    yield from new_space(draw, labels(draw))
+    pods: list[str] = []
+    for number in range(draw.randint(4, 7)):
+        kind = draw.random()
+        if kind < 0.4 or not pods:
+            spec, annotations = pod(draw)
+            name = f"p{number}"
+            owner = {"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "u", "controller": True}
+            owned = {"ownerReferences": [owner]} if draw.random() < 0.2 else {}
+            made_of = {"spec": spec, **({"annotations": annotations} if annotations else {}), **owned}
+            if draw.random() < 0.1:
+                body = made("pods", "", **made_of)
+                body["metadata"] = {**body["metadata"], "generateName": "generated-"}
+                del body["metadata"]["name"]
+                yield step("create", "pods", "", body)
+                continue
+            pods.append(name)
+            yield step(
+                "apply" if draw.random() < 0.15 else "create",
+                "pods",
+                name,
+                made("pods", name, **made_of),
+                **({"dryRun": True} if draw.random() < 0.1 else {}),
+            )
+        elif kind < 0.6:
+            spec, annotations = pod(draw)
+            plural = draw.choice(WORKLOADS)
+            template: Json = {"spec": spec, **({"metadata": {"annotations": annotations}} if annotations else {})}
+            body = workload(draw, plural, f"w{number}", template)
+            yield create(plural, body)
+            if draw.random() < 0.4:
+                yield step("merge", plural, f"w{number}", {"metadata": {"labels": {"a": draw.choice("bc")}}})
+        elif kind < 0.8:
+            wanted = labels(draw, mistakes=0.2)
+            if draw.random() < 0.5:
+                yield step("update", "namespaces", SPACE, made("namespaces", SPACE, labels=wanted))
+            else:
+                yield step("merge", "namespaces", SPACE, {"metadata": {"labels": wanted}})
+        else:
+            yield _change_of_pod(draw, draw.choice(pods))
+
+
+def _change_of_pod(draw: Draw, name: str) -> Json:
+    kind = draw.random()
+    if kind < 0.35:
+        changed = {"spec": {"containers": [{"name": "c", "image": draw.choice(_IMAGES)}]}}
+        return step("strategic", "pods", name, changed)
+    if kind < 0.6:
+        one = {"name": draw.choice(("d1", "d2")), "image": draw.choice(_IMAGES)}
+        if draw.random() < 0.6:
+            one["securityContext"] = context(draw)
+        return step(
+            "strategic", "pods", name, {"spec": {"ephemeralContainers": [one]}}, subresource="ephemeralcontainers"
+        )
+    if kind < 0.75:
+        return step("merge", "pods", name, {"metadata": {"labels": {"a": draw.choice("bc")}}})
+    if kind < 0.85:
+        return step("merge", "pods", name, {"status": {"message": draw.choice("bc")}}, subresource="status")
+    changed = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": draw.choice(_AMOUNTS)}}}]}}
+    return step("strategic", "pods", name, changed, subresource="resize")
+
+
+def labelled(draw: Draw) -> Iterator[Json]:
+    """A namespace gets stricter over several pods, some of which belong together."""
+    yield from new_space(draw)
+    for number in range(draw.randint(2, 5)):
+        spec, annotations = pod(draw) if draw.random() < 0.5 else ({"containers": [plain("c")]}, {})
+        yield pod_step(
+            draw.choice("abcxyz") + str(number), spec, **({"annotations": annotations} if annotations else {})
+        )
+    for _ in range(draw.randint(2, 4)):
+        wanted = labels(draw, mistakes=0.1)
+        if draw.random() < 0.3:
+            yield create("namespaces", made("namespaces", draw.choice((OTHER, "o")), labels=wanted), dryRun=True)
+        else:
+            more = {"dryRun": True} if draw.random() < 0.2 else {}
+            yield step("update", "namespaces", SPACE, made("namespaces", SPACE, labels=wanted), **more)

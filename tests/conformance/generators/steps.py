@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,8 @@ Draw = random.Random
 
 SPACE, OTHER = "n", "m"
 """Namespaces."""
+WORKLOADS = ("deployments", "replicasets", "statefulsets", "daemonsets", "jobs", "cronjobs", "replicationcontrollers",
+              "podtemplates")  # fmt: skip
 
 
 def step(
@@ -51,3 +54,23 @@ def plain_spec(draw: Draw) -> Json:
 
 def pod_step(name: str, spec: Json, space: str = SPACE, **metadata: Any) -> Json:
     return create("pods", made("pods", name, space, spec=spec, **metadata), space)
+
+
+def workload(draw: Draw, plural: str, name: str, template: Json, space: str = SPACE) -> Json:
+    template = copy.deepcopy(template)
+    template.setdefault("metadata", {}).setdefault("labels", {})["app"] = "a"
+    spec: Json = {"template": template}
+    if plural == "podtemplates":
+        return made(plural, name, space, template=template)
+    if plural in ("jobs", "cronjobs"):
+        template["spec"]["restartPolicy"] = "Never"
+        if plural == "cronjobs":
+            return made(plural, name, space, spec={"schedule": "0 0 1 1 *", "jobTemplate": {"spec": spec}})
+        spec |= {"manualSelector": True, "selector": {"matchLabels": {"app": "a"}}}
+    elif plural == "replicationcontrollers":
+        spec["selector"] = {"app": "a"}
+    else:
+        spec["selector"] = {"matchLabels": {"app": "a"}}
+        if plural == "statefulsets":
+            spec["serviceName"] = "s"
+    return made(plural, name, space, spec=spec)
