@@ -179,12 +179,12 @@ def _shortened(message: str) -> str:
     """Without how the old spec of a pod differs from the new one, which follows what may change in a form of Go's own,
     without the whole of an object that a patch has made, and without UIDs."""
     message = _UID.sub("a UID", _PATCHED.sub("an object", message))
-    return message.partition("\n")[0] if _POD_CHANGES in message else message
+    return message.partition("\n")[0] if any(one in message for one in _CHANGES) else message
 
 
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PATCHED = re.compile(r'(?<=Invalid value: )"\{.*\}"(?=: )', re.DOTALL)
-_POD_CHANGES = "pod updates may not change fields other than"
+_CHANGES = ("pod updates may not change fields other than", "may not be changed\n")
 
 
 def _in_order(message: str) -> str:
