@@ -16,8 +16,8 @@ from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.conversion import yaml_texts
 from kemu.emulated.objects.defaulting import storage
 from kemu.emulated.objects.managed_fields import fieldsets, go_decoding, managers, resets, schemas, updaters
-from kemu.emulated.objects.pods import app_armor
 from kemu.emulated.objects.validation import checks, finalizers, kinds, volume_sources
+from kemu.emulated.objects.validation.pod_specs import app_armor
 from kemu.emulated.objects.warnings import addresses, labels, overlaps
 from kemu.lab.conformance import agreements, case_files, registry
 from tests.conformance.generators import admitted as generated_admissions

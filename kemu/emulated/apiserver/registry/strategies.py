@@ -16,13 +16,13 @@ from kemu.emulated.apiserver.custom import checks
 from kemu.emulated.objects import meta, names, resources
 from kemu.emulated.objects.defaulting import core, data_sources, definitions, devices, small_groups, storage
 from kemu.emulated.objects.devices import claims
-from kemu.emulated.objects.pods import app_armor, pod_phases
+from kemu.emulated.objects.pods import pod_phases
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.templates import generations
 from kemu.emulated.objects.validation import finalizers, kinds, metadata
 from kemu.emulated.objects.validation.control_plane import registrations
 from kemu.emulated.objects.validation.devices import claims as device_checks
-from kemu.emulated.objects.validation.pod_specs import ephemeral, resizes
+from kemu.emulated.objects.validation.pod_specs import app_armor, ephemeral, resizes
 from kemu.errors import Cause
 from kemu.messages.k8s import (
     admissionregistration_v1_pb2,

@@ -1,6 +1,5 @@
 """Fields of pods that carry a meaning of their own.
 
-app_armor          annotations that say how containers are confined, and the fields that they have become
 bind_generations   how often a pod was bound (``kemu.dev/bind-generation``)
 container_patterns patterns for containers and their owners: image, command, args, owner
 declared_features  features that a node declares, and what needs them of it

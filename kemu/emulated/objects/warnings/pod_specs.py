@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kemu.emulated.objects.amounts import quantities
-from kemu.emulated.objects.pods import app_armor
+from kemu.emulated.objects.validation.pod_specs import app_armor
 from kemu.emulated.objects.warnings import addresses, labels, overlaps
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
