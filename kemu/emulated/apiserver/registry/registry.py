@@ -407,9 +407,9 @@ class Registry:
         else:
             if strategy.has_status:
                 strategies.copy_field(new, old, "status")
+            self._admission.update(resource, new, old)
             if strategy.prepare_update is not None:
                 strategy.prepare_update(new, old)
-            self._admission.update(resource, new, old)
             if strategy.counts is not None and strategy.counts(new, old):
                 new.metadata.generation = old.metadata.generation + 1
             validate = strategy.validate_update
