@@ -82,7 +82,7 @@ def result_of(step: Json, code: int, manifest: Json, warnings: list[str], versio
     text = _MOMENTS.sub('Time": "is set"', _TOKENS.sub(r"\1", json.dumps(manifest)))
     text = _GENERATED.sub(r"\1", text)
     manifest = json.loads(text)
-    result, versions[key] = sequences.result_of(code, manifest, warnings, versions.get(key, ""))
+    result, versions[key] = sequences.result_of(code, manifest, _masked(warnings), versions.get(key, ""))
     return result
 
 
@@ -90,8 +90,12 @@ def refusal_of(result: Json, warnings: list[str]) -> Json:
     for field in ("name", "message"):
         result[field] = _GENERATED.sub(r"\1", result[field])
     if warnings:
-        result["warnings"] = warnings
+        result["warnings"] = _masked(warnings)
     return result
+
+
+def _masked(warnings: list[str]) -> list[str]:
+    return [_GENERATED.sub(r"\1", one) for one in warnings]
 
 
 _MOMENTS = re.compile(r'Time": "\d{4}-[0-9-]*T[0-9:]*Z"')
