@@ -88,6 +88,7 @@ ASKED = (
         _kubernetes("cluster-autoscaling"),
         dict.fromkeys(("scale-up", "scale-down", "scaling"), 40),
     ),
+    Asked("admitted", _server("admitted"), {"admitted": 40}),
     Asked("apply", _server("writes"), {"apply": 40}),
     Asked("bodies", _server("writes"), {"bodies": 40}),
     Asked("metadata", _server("writes"), {"metadata": 40}),

@@ -7,6 +7,7 @@ import json
 import sys
 
 from tests.conformance.generators import (
+    admitted,
     attachments,
     autoscaling,
     claims,
@@ -36,6 +37,7 @@ from tests.conformance.generators import (
 )
 
 GENERATORS = {
+    **dict.fromkeys(admitted.FAMILIES, admitted.case),
     **dict.fromkeys(attachments.FAMILIES, attachments.case),
     **dict.fromkeys(autoscaling.FAMILIES, autoscaling.case),
     **dict.fromkeys(claims.FAMILIES, claims.case),

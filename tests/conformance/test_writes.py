@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from kemu.emulated.apiserver.registry import entries, strategies
+from kemu.emulated.apiserver.admission.changes_of_pods import resizes
+from kemu.emulated.apiserver.admission.pod_security import evaluations, plugin, policies, restricted
+from kemu.emulated.apiserver.registry import deletions, entries, strategies
 from kemu.emulated.apiserver.registry.patching import strategic_merges
 from kemu.emulated.objects import plain
 from kemu.emulated.objects.amounts import quantities
@@ -15,10 +17,12 @@ from kemu.emulated.objects.conversion import yaml_texts
 from kemu.emulated.objects.defaulting import storage
 from kemu.emulated.objects.managed_fields import fieldsets, go_decoding, managers, resets, schemas, updaters
 from kemu.emulated.objects.validation import checks, finalizers, kinds, volume_sources
+from kemu.emulated.objects.validation.pod_specs import app_armor
 from kemu.emulated.objects.validation.pod_specs import statuses as pod_statuses
 from kemu.emulated.objects.validation.workloads import indexes
 from kemu.emulated.objects.warnings import addresses, labels, overlaps
 from kemu.lab.conformance import agreements, case_files, registry
+from tests.conformance.generators import admitted as generated_admissions
 from tests.conformance.generators import fields as generated_fields
 from tests.conformance.generators import malformed, warned
 from tests.conformance.generators import metadata as generated_metadata
@@ -32,7 +36,13 @@ DATA = Path(__file__).parent / "data" / "writes"
 @pytest.mark.parametrize(
     ("family", "least"),
     [
-        *(("apply", 120), ("bodies", 210), ("fields", 300), ("metadata", 150), ("patches", 280), ("statuses", 300)),
+        ("admitted", 240),
+        ("apply", 120),
+        ("bodies", 210),
+        ("fields", 300),
+        ("metadata", 150),
+        ("patches", 280),
+        ("statuses", 300),
         ("warnings", 120),
     ],
 )
@@ -44,6 +54,7 @@ def test_every_case_agrees(family: str, least: int) -> None:
 
 def test_the_cases_are_those_of_the_generators() -> None:
     made = {
+        "admitted": generated_admissions.case,
         "apply": generated_writes.case,
         "bodies": malformed.case,
         "fields": generated_fields.case,
@@ -63,6 +74,15 @@ def _keep_all(fields: Any, other: Any) -> Any:
 
 
 BUGS: list[tuple[Any, str, Any, str]] = [
+    (policies, "is_stricter", lambda one, other: False, "admitted"),
+    (restricted, "has_own_users", lambda spec: False, "admitted"),
+    (restricted, "seccomp_set", lambda spec: None, "admitted"),
+    (plugin, "_changes_containers", lambda after, before: True, "admitted"),
+    (plugin, "_counted", lambda names: names[0], "admitted"),
+    (evaluations, "reason", evaluations.detail, "admitted"),
+    (resizes, "_lacking", lambda pod, node: [], "admitted"),
+    (app_armor, "set_fields", lambda pod: iter(()), "admitted"),
+    (deletions, "check_name", lambda resource, name: None, "admitted"),
     (fieldsets, "difference", _keep_all, "apply"),
     (updaters, "_pruned", lambda kind, merged, found, last: merged, "apply"),
     (managers, "_stripped", lambda managed, by: managed, "apply"),

@@ -59,9 +59,9 @@ def record(client: httpx.Client, case: Json) -> list[Json]:
     try:
         for step in case["steps"]:
             time.sleep(step.get("after", 0))
-            answer = _write(client, where, step)
+            answer = write(client, where, sequences.NAME, step)
             found = answer.json()
-            warnings = [_unquoted(text) for text in answer.headers.get_list("Warning")]
+            warnings = [unquoted(text) for text in answer.headers.get_list("Warning")]
             if found.get("kind") == "Status":
                 results.append(sequences.refusal_of(found))
             else:
@@ -72,7 +72,7 @@ def record(client: httpx.Client, case: Json) -> list[Json]:
     return results
 
 
-def _write(client: httpx.Client, where: str, step: Json) -> httpx.Response:
+def write(client: httpx.Client, where: str, name: str, step: Json) -> httpx.Response:
     verb = step["verb"]
     query = {"fieldValidation": step.get("validation", "Strict")}
     if not query["fieldValidation"]:
@@ -83,7 +83,7 @@ def _write(client: httpx.Client, where: str, step: Json) -> httpx.Response:
         query["force"] = "true" if step["force"] else "false"
     if step.get("dryRun"):
         query["dryRun"] = "All"
-    url = where if verb == "create" else f"{where}/{sequences.NAME}"
+    url = where if verb == "create" else f"{where}/{name}"
     if step.get("subresource"):
         url += f"/{step['subresource']}"
     kind = step.get("contentType") or TYPES.get(verb, "application/json")
@@ -91,26 +91,37 @@ def _write(client: httpx.Client, where: str, step: Json) -> httpx.Response:
         {"create": "POST", "update": "PUT"}.get(verb, "PATCH"),
         f"{url}?{urlencode(query)}",
         content=step.get("text", "").encode() or json.dumps(step["body"], separators=(",", ":")).encode(),
-        headers={"Content-Type": kind, "User-Agent": step.get("agent", "recorder/1")},
+        headers={"Content-Type": kind, "User-Agent": step.get("agent", "recorder/1"), **as_whom(step)},
     )
+
+
+def as_whom(step: Json) -> dict[str, str]:
+    """``as``: a name and a group."""
+    return {"Impersonate-User": step["as"][0], "Impersonate-Group": step["as"][1]} if "as" in step else {}
 
 
 def _clean(client: httpx.Client, where: str) -> None:
     for name in ("x", "y"):
-        for _ in range(5):
-            if client.delete(f"{where}/{name}?gracePeriodSeconds=0").status_code == 404:
-                break
-            client.patch(
-                f"{where}/{name}",
-                content='{"metadata":{"finalizers":null,"generateName":null}}',
-                headers={"Content-Type": TYPES["merge"]},
-            )
-            if where.endswith("/namespaces"):
-                empty = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {}}
-                client.put(f"{where}/{name}/finalize", json=empty)
+        remove(client, f"{where}/{name}")
 
 
-def _unquoted(header: str) -> str:
+def remove(client: httpx.Client, path: str) -> None:
+    """Whatever holds the object."""
+    for _ in range(5):
+        if client.delete(f"{path}?gracePeriodSeconds=0").status_code == 404:
+            break
+        client.patch(
+            path,
+            content='{"metadata":{"finalizers":null,"generateName":null}}',
+            headers={"Content-Type": TYPES["merge"]},
+        )
+        where, _, name = path.rpartition("/")
+        if where.endswith("/namespaces"):
+            empty = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}, "spec": {}}
+            client.put(f"{path}/finalize", json=empty)
+
+
+def unquoted(header: str) -> str:
     return str(json.loads(header.partition(" - ")[2]))
 
 

@@ -59,7 +59,7 @@ SCENARIO = """
 apiVersion: kemu.dev/v1
 kind: Scenario
 metadata: {name: empty, description: Nobody but an API server}
-spec: {duration: 24h, nodes: [], schedulers: []}
+spec: {duration: 24h, nodes: [], schedulers: [], controllers: []}
 """
 
 

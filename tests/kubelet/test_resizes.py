@@ -91,9 +91,9 @@ def test_a_resize_waits_until_a_neighbour_leaves(cluster: Cluster) -> None:
 
 def test_a_resize_that_is_taken_back_waits_no_more(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
-        await cluster.create(pod("a", cpu="1"))
+        await cluster.create(pod("a", cpu="1"), pod("b", cpu="2"))
         await cluster.at(5)
-        await resize(cluster, "a", requests={"cpu": "30"})
+        await resize(cluster, "a", requests={"cpu": "3"})
         await cluster.at(10)
         assert conditions(await cluster.get("a"))["PodResizePending"][0] == "Deferred"
         await resize(cluster, "a", requests={"cpu": "1"})
@@ -105,9 +105,9 @@ def test_a_resize_that_is_taken_back_waits_no_more(cluster: Cluster) -> None:
 
 def test_another_change_of_the_pod_does_not_try_its_resize_again(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
-        await cluster.create(pod("a", cpu="1"))
+        await cluster.create(pod("a", cpu="1"), pod("b", cpu="2"))
         await cluster.at(5)
-        await resize(cluster, "a", requests={"cpu": "30"})
+        await resize(cluster, "a", requests={"cpu": "3"})
         await cluster.at(10)
         patch = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
         await cluster.client.patch("pods", "a", "default", patch, "", "strategic")
@@ -192,9 +192,9 @@ def test_a_container_is_held_to_the_limit_that_it_has(cluster: Cluster, *, waits
         resources.requests["memory"].string, resources.limits["memory"].string = "100Mi", "1Gi"
         found.spec.containers[0].resizePolicy.add(resourceName="memory", restartPolicy="RestartContainer")
         found.metadata.annotations["kemu.dev/usage"] = '{"memory": "600Mi"}'
-        await cluster.create(found)
+        await cluster.create(found, pod("b", cpu="2"))
         await cluster.at(5)
-        await resize(cluster, "a", limits={"memory": "500Mi"}, requests={"cpu": "30" if waits else "1"})
+        await resize(cluster, "a", limits={"memory": "500Mi"}, requests={"cpu": "3" if waits else "1"})
         await cluster.at(10)
         await cluster.runtime.crash("kubelet/n1")
         await cluster.runtime.restart("kubelet/n1")

@@ -6,7 +6,7 @@ directly: they were recorded without defaulting and validation, which the API se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from google.protobuf.message import Message
@@ -27,12 +27,14 @@ _AT_ONCE = {"apiLatency": 0, "watchLatency": 0, "storeLatency": 0}
 class ControlPlane:
     """Requests take no time, and watch events as much as is said."""
 
-    def __init__(self, watch_s: float = 0, **settings: bool) -> None:
-        """``settings``: of the API server."""
+    def __init__(self, watch_s: float = 0, *, admission: Sequence[str] | None = None, **settings: bool) -> None:
+        """``admission``: the plugins that the API server has; None: those of a scenario. ``settings``: its others."""
         self.runtime = SimRuntime(0, self._log, {**_AT_ONCE, "watchLatency": watch_s})
         self.clock = self.runtime.clock
         self.env = self.runtime.env("conformance")
-        self._settings = settings
+        self._settings: dict[str, Any] = dict(settings)
+        if admission is not None:
+            self._settings["admission"] = list(admission)
         self.client = clients.Client(self.env)
         self.events: list[tuple[str, Mapping[str, Any]]] = []
         """What the actors log, by kind."""

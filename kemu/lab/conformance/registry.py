@@ -14,6 +14,7 @@ from typing import Any
 Json = dict[str, Any]
 
 _MODULES = {
+    "admitted": ("kemu.lab.conformance.writes.admitted", "kemu.lab.conformance.writes.admitted"),
     "apply": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
     "attachments": ("kemu.lab.conformance.controllers.attachments", "kemu.lab.conformance.controllers.attachments"),
     "autoscaling": ("kemu.lab.conformance.controllers.autoscaling", "kemu.lab.conformance.controllers.autoscaling"),

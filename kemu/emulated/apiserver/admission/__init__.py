@@ -6,6 +6,7 @@
     ingresses                      DefaultIngressClass
     node_taints                    TaintNodesByCondition: new nodes get the taint not-ready; off by default
     limit_ranges                   LimitRanger: defaults and bounds of what containers, pods and claims ask for
+    pod_security                   PodSecurity: what the labels of a namespace allow its pods, and warn of
     priority                       Priority: class name → value and preemption policy; one global default
     tolerations                    DefaultTolerationSeconds, PodTolerationRestriction, ExtendedResourceToleration
     storage                        DefaultStorageClass: the class of claims that name none; whether claims may grow; and
@@ -13,7 +14,8 @@
     runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
     identities                     ServiceAccount: a pod has an account that exists, its containers mount a token; off
                                    by default, on in ``kemu up``; always: checks of roles, bindings and certificates
-    node_features                  NodeDeclaredFeatureValidator: updates that the node of a pod cannot carry out
+    changes_of_pods                NodeDeclaredFeatureValidator, PodResizeValidator: updates that the node of a pod
+                                   cannot carry out
     jobs                           JobValidation: a Job whose pods are a gang keeps its parallelism
     pod_topologies                 PodTopologyLabels: a pod has the zone and the region of its node
     quotas                         ResourceQuota: what exceeds a quota is refused, what does not is charged
@@ -37,6 +39,8 @@ from typing import Any
 from kemu import errors
 from kemu.emulated.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAffinityTopology
 from kemu.emulated.apiserver.admission.base import Host, Plugin
+from kemu.emulated.apiserver.admission.changes_of_pods.node_features import NodeDeclaredFeatureValidator
+from kemu.emulated.apiserver.admission.changes_of_pods.resizes import PodResizeValidator
 from kemu.emulated.apiserver.admission.device_claims import DeviceClaims
 from kemu.emulated.apiserver.admission.external import External
 from kemu.emulated.apiserver.admission.external.attributes import ASKING, CREATE, DELETE, UPDATE, Asking, Attributes
@@ -47,9 +51,9 @@ from kemu.emulated.apiserver.admission.ingresses import DefaultIngressClass
 from kemu.emulated.apiserver.admission.jobs import JobValidation
 from kemu.emulated.apiserver.admission.limit_ranges import LimitRanger
 from kemu.emulated.apiserver.admission.namespaces import NamespaceLifecycle
-from kemu.emulated.apiserver.admission.node_features import NodeDeclaredFeatureValidator
 from kemu.emulated.apiserver.admission.node_restrictions import NodeRestriction
 from kemu.emulated.apiserver.admission.node_taints import TaintNodesByCondition
+from kemu.emulated.apiserver.admission.pod_security.plugin import PodSecurity
 from kemu.emulated.apiserver.admission.pod_topologies import PodTopologyLabels
 from kemu.emulated.apiserver.admission.priority import Priority, PriorityClasses
 from kemu.emulated.apiserver.admission.quotas.plugin import ResourceQuota
@@ -77,6 +81,7 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "ServiceAccount": ServiceAccount,
     "NodeRestriction": NodeRestriction,
     "TaintNodesByCondition": TaintNodesByCondition,
+    "PodSecurity": PodSecurity,
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
     "PodTolerationRestriction": PodTolerationRestriction,
@@ -89,6 +94,7 @@ PLUGINS: dict[str, type[Plugin[Any]]] = {
     "PodTopologyLabels": PodTopologyLabels,
     "NodeDeclaredFeatureValidator": NodeDeclaredFeatureValidator,
     "JobValidation": JobValidation,
+    "PodResizeValidator": PodResizeValidator,
     "ResourceQuota": ResourceQuota,
 }
 """In the order in which they run."""
@@ -116,6 +122,8 @@ class Chain:
         plugins += [RoleEscalations(storage, cache), Certificates(storage, cache), DeviceClaims(storage, cache)]
         if "Priority" in names:
             plugins.append(PriorityClasses(storage, cache))
+        # The last of all, whoever refuses.
+        plugins.sort(key=lambda one: isinstance(one, ResourceQuota))
         self._plugins = plugins
         self._creates = _by_plural(plugins, "create")
         self._objections = _by_plural(plugins, "objections")
@@ -176,6 +184,26 @@ class Chain:
         assert self.external is not None
         attributes.touched()
         await self.external.validate(attributes)
+
+    async def validate_create_asking(self, attributes: Attributes, resource: Resource, obj: KubernetesObject) -> None:
+        """As :meth:`validate`, with the last word of others before quotas are charged."""
+        validators = self._validations[resource.plural]
+        for plugin in validators:
+            if not isinstance(plugin, ResourceQuota):
+                await plugin.validate(resource, obj)
+        await self.validate_asking(attributes)
+        for plugin in validators:
+            if isinstance(plugin, ResourceQuota):
+                await plugin.validate(resource, obj)
+
+    async def validate_update_asking(
+        self, attributes: Attributes, resource: Resource, subresource: str, new: KubernetesObject, old: KubernetesObject
+    ) -> None:
+        """The last word of others, after the server's own plugins: these are asked again before the write."""
+        for plugin in self.update_validators(resource, subresource, old.metadata.namespace):
+            if not isinstance(plugin, ResourceQuota):
+                await plugin.validate_update(resource, subresource, new, old)
+        await self.validate_asking(attributes)
 
     async def update_asking(
         self,

@@ -64,6 +64,9 @@ class NodeRestriction(Plugin[KubernetesObject]):
             self._create_pod(requester.node, obj)
         elif resource is NODES:
             _check_own_node(requester.node, name)
+            if isinstance(obj, core_v1_pb2.Node) and obj.spec.HasField("configSource"):
+                why = f'node "{requester.node}" is not allowed to create pods with a non-nil configSource'
+                _refuse(NODES, name, why)
             # The labels of the scenario's nodes are an administrator's word, also where a kubelet brings them.
             if not requester.is_kubelet and (found := _forbidden_labels(obj.metadata.labels, {})):
                 _refuse(NODES, name, f'node "{requester.node}" is not allowed to set the following labels: {found}')
@@ -106,6 +109,7 @@ class NodeRestriction(Plugin[KubernetesObject]):
                 _refuse(PODS, name, why)
             if not meta.have_same_entries(old.metadata.labels, new.metadata.labels):
                 _refuse(PODS, name, f'node "{node}" cannot update labels through pod status')
+            _check_claim_statuses(node, name, cast(core_v1_pb2.Pod, new).status, old.status)
         elif isinstance(new, core_v1_pb2.Node) and isinstance(old, core_v1_pb2.Node):
             _check_own_node(node, name)
             _check_node_update(requester, new, old)
@@ -250,9 +254,23 @@ def _check_own(resource: Resource, node: str, name: str, namespace: str) -> None
         _refuse(CSI_NODES, name, "can only access CSINode with the same name as the requesting node")
 
 
+def _check_claim_statuses(node: str, name: str, new: core_v1_pb2.PodStatus, old: core_v1_pb2.PodStatus) -> None:
+    """Which claims a pod has got is the word of controllers and schedulers."""
+    ours, theirs = new.resourceClaimStatuses, old.resourceClaimStatuses
+    if (ours or theirs) and list(ours) != list(theirs):
+        _refuse(PODS, name, f'node "{node}" cannot update resource claim statues')  # as Kubernetes spells it
+    is_there = new.HasField("extendedResourceClaimStatus")
+    if is_there != old.HasField("extendedResourceClaimStatus") or (
+        is_there and new.extendedResourceClaimStatus != old.extendedResourceClaimStatus
+    ):
+        _refuse(PODS, name, f'node "{node}" cannot update extended resource claim status')
+
+
 def _check_node_update(requester: Requester, new: core_v1_pb2.Node, old: core_v1_pb2.Node) -> None:
     """``admitNode``."""
     node, name = requester.node, old.metadata.name
+    if new.spec.HasField("configSource") and new.spec.configSource != old.spec.configSource:
+        _refuse(NODES, name, f'node "{node}" is not allowed to update configSource to a new non-nil configSource')
     if list(new.spec.taints) != list(old.spec.taints):
         _refuse(NODES, name, f'node "{node}" is not allowed to modify taints')
     if list(new.metadata.ownerReferences) != list(old.metadata.ownerReferences):

@@ -15,9 +15,10 @@ from kemu import errors as kemu_errors
 from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.registry import strategies
 from kemu.emulated.apiserver.registry.strategies import Strategy
-from kemu.emulated.objects import custom_kinds, meta
+from kemu.emulated.objects import custom_kinds, meta, resources
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes, finalizers
+from kemu.emulated.objects.validation.small_groups import SYSTEM_PRIORITY_CLASSES
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.apiextensions_v1_pb2 import CustomResourceDefinition
 from kemu.messages.k8s.objects import KubernetesObject
@@ -28,10 +29,17 @@ BACKGROUND, FOREGROUND, ORPHAN = "Background", "Foreground", "Orphan"
 POLICIES = (FOREGROUND, BACKGROUND, ORPHAN)
 _OWN = (finalizers.ORPHAN, finalizers.FOREGROUND)
 """The garbage collector's finalizers."""
+_PRIORITY_CLASSES = resources.BY_PLURAL["priorityclasses"]
 JOBS_WARNING = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
     "propagationPolicy=Orphan to suppress this warning"
 )
+
+
+def check_name(resource: Resource, name: str) -> None:
+    """What nobody may delete by its name, whatever admission says (``REST.Delete`` of ``priorityclass/storage``)."""
+    if resource is _PRIORITY_CLASSES and name in SYSTEM_PRIORITY_CLASSES:
+        raise errors.forbidden(resource, name, "this is a system priority class and cannot be deleted")
 
 
 class Deletion:

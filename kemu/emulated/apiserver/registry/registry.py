@@ -179,9 +179,10 @@ class Registry:
             if request_warnings.are_heard():
                 for text in _warnings()("", obj, None):
                     request_warnings.warn(text)
-            if asked is not None:
-                await self._admission.validate_asking(asked)
-            await self._admission.validate(resource, obj)
+            if asked is None:
+                await self._admission.validate(resource, obj)
+            else:
+                await self._admission.validate_create_asking(asked, resource, obj)
             if metadata.resourceVersion:
                 entries.refuse_revision(metadata.resourceVersion)
                 metadata.resourceVersion = ""
@@ -367,7 +368,7 @@ class Registry:
         if isinstance(new, core_v1_pb2.Service) and not subresource:
             await self.services.begin_update(new, old)
         value = self._completed(strategy, entry, new, old, subresource, is_tracked, unbuilt)
-        await admission.validate_asking(asked)
+        await admission.validate_update_asking(asked, resource, subresource, new, old)
         return value
 
     async def _replaced_service(
@@ -407,9 +408,9 @@ class Registry:
         else:
             if strategy.has_status:
                 strategies.copy_field(new, old, "status")
+            self._admission.update(resource, new, old)
             if strategy.prepare_update is not None:
                 strategy.prepare_update(new, old)
-            self._admission.update(resource, new, old)
             if strategy.counts is not None and strategy.counts(new, old):
                 new.metadata.generation = old.metadata.generation + 1
             validate = strategy.validate_update
@@ -571,6 +572,7 @@ class Registry:
         namespace = entries.addressed(resource, request.resource.namespace, name)
         deletion = deletions.of_request(request)
         self._admission.delete(resource, name, namespace)
+        deletions.check_name(resource, name)
         entry, gone = await self.rewrite_in_turn(strategy, namespace, name, self.deleted, deletion)
         if not deletion.in_steps or gone or strategy.grace_s is None:
             return entry, gone
@@ -721,7 +723,8 @@ class Registry:
                         else:
                             value = await value
                             asked = entry.revision, value
-                    if confirm is not None and value is not None and value != old_value:
+                    if confirm is not None and value is not None and (certain or value != old_value):
+                        # Of an update that changes nothing, too, once it is certain.
                         await confirm(entry, value)
                 except kemu_errors.ApiError as error:
                     if certain:
@@ -729,7 +732,7 @@ class Registry:
                     value = old_value
                     if is_pure:
                         refused = entry.revision, error
-                if value == old_value:
+                if value == old_value and type(value) is not Removed:
                     if certain:
                         return entry, False
                     # Refused, or nothing to do: by what the cache knows, which may be old.

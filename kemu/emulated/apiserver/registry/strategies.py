@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from kemu import errors as kemu_errors
-from kemu.emulated.apiserver import selections
+from kemu.emulated.apiserver import request_warnings, selections
 from kemu.emulated.apiserver.custom import checks
 from kemu.emulated.objects import meta, names, resources
 from kemu.emulated.objects.defaulting import core, data_sources, definitions, devices, small_groups, storage
@@ -22,7 +22,7 @@ from kemu.emulated.objects.templates import generations
 from kemu.emulated.objects.validation import finalizers, kinds, metadata
 from kemu.emulated.objects.validation.control_plane import registrations
 from kemu.emulated.objects.validation.devices import claims as device_checks
-from kemu.emulated.objects.validation.pod_specs import ephemeral, resizes
+from kemu.emulated.objects.validation.pod_specs import app_armor, ephemeral, resizes
 from kemu.errors import Cause
 from kemu.messages.k8s import (
     admissionregistration_v1_pb2,
@@ -83,6 +83,12 @@ def _keep_spec(new: KubernetesObject, old: KubernetesObject) -> None:
 
 def _keep_status(new: core_v1_pb2.Namespace, old: core_v1_pb2.Namespace) -> None:
     copy_field(new, old, "status")
+
+
+def _prepare_pod(pod: core_v1_pb2.Pod) -> None:
+    if pod.metadata.annotations:
+        for text in app_armor.set_fields(pod):
+            request_warnings.warn(text)
 
 
 def _prepare_pod_status(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
@@ -440,6 +446,7 @@ _RULES: dict[str, dict[str, Any]] = {
         "subresources": {"status": Subresource(_prepare_node_status, kinds.validate_status_update)},
     },
     "pods": {
+        "prepare_create": _prepare_pod,
         "counts": _has_new_spec,
         "subresources": {
             "status": Subresource(

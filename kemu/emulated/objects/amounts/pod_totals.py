@@ -17,12 +17,12 @@ from kemu.messages.k8s import core_v1_pb2
 REQUESTS, LIMITS = "requests", "limits"
 
 
-def charged(pod: core_v1_pb2.Pod, which: str) -> dict[str, Quantity]:
+def charged(pod: core_v1_pb2.Pod, which: str, *, use_status: bool = True) -> dict[str, Quantity]:
     """As quotas count a pod: with overhead, and with its status, which says what a pod that is being resized has.
 
     ``which``: :data:`REQUESTS` or :data:`LIMITS`. Overhead counts only for limits that are not zero.
     """
-    total = of_containers(pod, which, use_status=True)
+    total = of_containers(pod, which, use_status=use_status)
     if pod.spec.HasField("resources"):
         amounts = resource_lists.read(getattr(pod.spec.resources, which))
         total.update({name: quantity for name, quantity in amounts.items() if is_pod_level_resource(name)})

@@ -109,6 +109,15 @@ def _of_old_template(new: core_v1_pb2.ReplicationController, old: core_v1_pb2.Re
         yield from pod_specs.of_template(old.spec.template, "spec.template")
 
 
+def _of_pod_template(obj: core_v1_pb2.PodTemplate) -> Warnings:
+    return pod_specs.of_template(obj.template, "template")
+
+
+def _of_new_pod_template(new: core_v1_pb2.PodTemplate, old: core_v1_pb2.PodTemplate) -> Warnings:
+    if new.metadata.generation != old.metadata.generation:
+        yield from pod_specs.of_template(new.template, "template")
+
+
 def _of_new_daemons(new: apps_v1_pb2.DaemonSet, old: apps_v1_pb2.DaemonSet) -> Warnings:
     if new.spec.template != old.spec.template:
         yield from pod_specs.of_template(new.spec.template, "spec.template")
@@ -378,6 +387,7 @@ _CREATE: dict[type[Message], Callable[[Any], Warnings]] = {
     batch_v1_pb2.CronJob: _of_cron_job,
     batch_v1_pb2.Job: _of_job,
     core_v1_pb2.Pod: _of_pod,
+    core_v1_pb2.PodTemplate: _of_pod_template,
     core_v1_pb2.ReplicationController: _of_workload,
     core_v1_pb2.ServiceAccount: _of_account,
     discovery_v1_pb2.EndpointSlice: _of_slice,
@@ -399,6 +409,7 @@ _UPDATE: dict[type[Message], Callable[[Any, Any], Warnings]] = {
     apps_v1_pb2.StatefulSet: _of_new_replicas,
     batch_v1_pb2.CronJob: _of_new_cron_job,
     batch_v1_pb2.Job: _of_new_job,
+    core_v1_pb2.PodTemplate: _of_new_pod_template,
     core_v1_pb2.ReplicationController: _of_old_template,
     core_v1_pb2.ServiceAccount: _of_new_account,
     discovery_v1_pb2.EndpointSlice: _of_new(_of_endpoint_addresses),

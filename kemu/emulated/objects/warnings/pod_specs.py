@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kemu.emulated.objects.amounts import quantities
+from kemu.emulated.objects.validation.pod_specs import app_armor
 from kemu.emulated.objects.warnings import addresses, labels, overlaps
 from kemu.messages.k8s import core_v1_pb2, meta_v1_pb2
 
@@ -36,8 +37,6 @@ _NAMES = {"storageos": "storageOS"}
 _SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
 _CONTAINER_SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
 _NO_SECCOMP = 'non-functional in v1.27+; use the "seccompProfile" field instead'
-_APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
-_NO_APPARMOR = 'deprecated since v1.30; use the "appArmorProfile" field instead'
 _NO_SELECTOR = "labelSelector: a null labelSelector results in matching no pod"
 _OWN_VOLUME = "kube-api-access-"
 """How the volume is called that the API server itself adds to nearly every pod."""
@@ -195,26 +194,21 @@ def _profiles(one: Container, path: str, spec: core_v1_pb2.PodSpec, metadata: me
     key = _CONTAINER_SECCOMP + one.name
     if key in metadata.annotations and not one.securityContext.HasField("seccompProfile"):
         yield f"{path}metadata.annotations[{key}]: {_NO_SECCOMP}"
-    key = _APPARMOR + one.name
+    key = app_armor.PREFIX + one.name
     # Those of pods themselves become fields.
     if path and key in metadata.annotations and not one.securityContext.HasField("appArmorProfile"):
         profile = spec.securityContext.appArmorProfile
-        if not spec.securityContext.HasField("appArmorProfile") or _annotated(metadata.annotations[key]) != profile:
-            yield f"{path}metadata.annotations[{key}]: {_NO_APPARMOR}"
+        if (
+            not spec.securityContext.HasField("appArmorProfile")
+            or app_armor.field_of(metadata.annotations[key]) != profile
+        ):
+            yield f"{path}metadata.annotations[{key}]: {app_armor.DEPRECATED}"
 
 
 def _extends(variable: core_v1_pb2.EnvVar) -> bool:
     """Whether its value holds the one that had the name before, and more."""
     before = f"$({variable.name})"
     return before in variable.value and variable.value != before
-
-
-def _annotated(profile: str) -> core_v1_pb2.AppArmorProfile | None:
-    """The field that an annotation stands for (``ApparmorFieldForAnnotation``)."""
-    if profile.startswith("localhost/"):
-        return core_v1_pb2.AppArmorProfile(type="Localhost", localhostProfile=profile.removeprefix("localhost/"))
-    kinds = {"unconfined": "Unconfined", "runtime/default": "RuntimeDefault"}
-    return core_v1_pb2.AppArmorProfile(type=kinds[profile]) if profile in kinds else None
 
 
 def _ports(containers: Iterable[tuple[str, Container]]) -> Iterator[str]:

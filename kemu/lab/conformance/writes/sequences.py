@@ -20,6 +20,7 @@ from kemu.emulated.client.sessions import error_of
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.managed_fields import fieldsets, schemas
+from kemu.emulated.objects.resources import Resource
 from kemu.lab.conformance import comparisons
 from kemu.lab.conformance.control_planes import ControlPlane
 from kemu.messages.k8s import autoscaling_v1_pb2, meta_v1_pb2
@@ -50,19 +51,22 @@ async def _play(plane: ControlPlane, case: Json) -> list[Json]:
     for step in case["steps"]:
         await plane.clock.sleep(step.get("after", 0))
         try:
-            result, version = result_of(*await _write(stub, case["resource"], step), version)
+            resource = resources.BY_PLURAL[case["resource"]]
+            where = api_pb2.Resource(resource=resource.plural, namespace=NAMESPACE if resource.namespaced else "")
+            result, version = result_of(*await write(stub, resource, where, NAME, step), version)
         except grpc.aio.AioRpcError as error:
-            result = _refusal(error)
+            result = refusal(error)
         results.append(result)
     return results
 
 
-async def _write(stub: grpc.aio.Channel, plural: str, step: Json) -> tuple[int, Json, list[str]]:
+async def write(
+    stub: grpc.aio.Channel, resource: Resource, where: api_pb2.Resource, name: str, step: Json
+) -> tuple[int, Json, list[str]]:
     """Code, manifest and warnings."""
-    resource = resources.BY_PLURAL[plural]
+    caller = as_whom(step)
     verb, body = step["verb"], step.get("text", "").encode() or json.dumps(step["body"]).encode()
     content_type = step.get("contentType", "application/json")
-    where = api_pb2.Resource(resource=plural, namespace=NAMESPACE if resource.namespaced else "")
     options = api_pb2.WriteOptions(
         field_manager=step.get("manager", ""),
         user_agent=step.get("agent", "recorder/1"),
@@ -71,7 +75,7 @@ async def _write(stub: grpc.aio.Channel, plural: str, step: Json) -> tuple[int, 
     )
     if verb == "create":
         creation = api_pb2.CreateRequest(resource=where, object=body, options=options, content_type=content_type)
-        found = await stub.Create(creation)
+        found = await stub.Create(creation, **caller)
     elif verb == "update":
         replacement = api_pb2.UpdateRequest(
             resource=where,
@@ -80,11 +84,11 @@ async def _write(stub: grpc.aio.Channel, plural: str, step: Json) -> tuple[int, 
             content_type=content_type,
             subresource=step.get("subresource", ""),
         )
-        found = await stub.Update(replacement)
+        found = await stub.Update(replacement, **caller)
     else:
         patch = api_pb2.PatchRequest(
             resource=where,
-            name=NAME,
+            name=name,
             type=_PATCHES[verb],
             patch=body,
             options=options,
@@ -92,14 +96,25 @@ async def _write(stub: grpc.aio.Channel, plural: str, step: Json) -> tuple[int, 
         )
         if "force" in step:
             patch.force = step["force"]
-        found = await stub.Patch(patch)
+        found = await stub.Patch(patch, **caller)
     message: Any = autoscaling_v1_pb2.Scale if step.get("subresource") == "scale" else resource.message
     manifest = convert.to_manifest(message.FromString(found.object))
-    manifest = cast(
-        dict[str, Any], schemas.as_go_writes(schemas.find(manifest["apiVersion"], manifest["kind"]) or "", manifest)
-    )
+    manifest = as_go_writes(manifest)
     code = 201 if verb == "create" or found.created else 200
     return code, manifest, list(found.warnings)
+
+
+def as_go_writes(manifest: Json) -> Json:
+    kind = schemas.find(manifest["apiVersion"], manifest["kind"]) or ""
+    return cast(dict[str, Any], schemas.as_go_writes(kind, manifest))
+
+
+def as_whom(step: Json) -> Json:
+    """The metadata of a call of somebody else (``as``: a name and a group), whom the caller impersonates."""
+    if "as" not in step:
+        return {}
+    name, group = step["as"]
+    return {"metadata": [("kemu-as", name), *(("kemu-as-group", one) for one in (group, "system:authenticated"))]}
 
 
 def result_of(code: int, manifest: Json, warnings: list[str], version: str) -> tuple[Json, str]:
@@ -164,12 +179,12 @@ def _shortened(message: str) -> str:
     """Without how the old spec of a pod differs from the new one, which follows what may change in a form of Go's own,
     without the whole of an object that a patch has made, and without UIDs."""
     message = _UID.sub("a UID", _PATCHED.sub("an object", message))
-    return message.partition("\n")[0] if _POD_CHANGES in message else message
+    return message.partition("\n")[0] if any(one in message for one in _CHANGES) else message
 
 
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PATCHED = re.compile(r'(?<=Invalid value: )"\{.*\}"(?=: )', re.DOTALL)
-_POD_CHANGES = "pod updates may not change fields other than"
+_CHANGES = ("pod updates may not change fields other than", "may not be changed\n")
 
 
 def _in_order(message: str) -> str:
@@ -178,7 +193,7 @@ def _in_order(message: str) -> str:
     return head + colon + "\n".join(sorted(rest.split("\n"))) if colon else message
 
 
-def _refusal(error: grpc.aio.AioRpcError) -> Json:
+def refusal(error: grpc.aio.AioRpcError) -> Json:
     trailing: Any = dict(error.trailing_metadata() or ())
     for detail in status_pb2.Status.FromString(trailing[DETAILS_KEY]).details:
         if detail.Is(meta_v1_pb2.Status.DESCRIPTOR):

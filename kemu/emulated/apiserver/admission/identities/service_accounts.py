@@ -66,7 +66,7 @@ class ServiceAccount(Plugin[core_v1_pb2.Pod]):
             containers = [one.ephemeralContainerCommon for one in new.spec.ephemeralContainers]
             problem = next(_of_containers(account, named, containers, "ephemeral container"), "")
             if problem:
-                raise _forbidden(new, problem)
+                raise errors.ApiError(problem)  # Kubernetes does not say here that it is a refusal.
 
     async def _account(self, pod: core_v1_pb2.Pod) -> core_v1_pb2.ServiceAccount:
         """Raises Forbidden where there is none."""

@@ -93,11 +93,19 @@ def _request_problem(data: bytes) -> str:
     from cryptography.exceptions import UnsupportedAlgorithm
 
     try:
-        if not x509.load_der_x509_csr(der).is_signature_valid:
-            return "x509: signature verification failed"
+        asked = x509.load_der_x509_csr(der)
+        if not asked.is_signature_valid:
+            return _unsigned(type(asked.public_key()).__name__)
     except (ValueError, UnsupportedAlgorithm) as error:
         return f"x509: malformed certificate request: {error}"
     return ""
+
+
+def _unsigned(kind: str) -> str:
+    """How Go says that a signature is wrong, by the kind of key."""
+    if kind.startswith("RSA"):
+        return "crypto/rsa: verification error"
+    return f"x509: {'Ed25519' if kind.startswith('Ed25519') else 'ECDSA'} verification failure"
 
 
 def _certificate_problem(data: bytes) -> str:

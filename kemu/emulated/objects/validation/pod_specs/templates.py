@@ -14,12 +14,9 @@ from kemu.messages.k8s import core_v1_pb2
 def check_template(template: core_v1_pb2.PodTemplateSpec, path: str, found: list[Cause]) -> None:
     """``ValidatePodTemplateSpec``"""
     check_metadata(template, path, found)
-    annotations = template.metadata.annotations
-    if annotations:
-        pod_annotations.check_annotations(annotations, template.spec, f"{path}.annotations", found)
     pods.check_pod_spec(template.spec, f"{path}.spec", found)
-    if annotations:
-        pod_annotations.check_profiles(annotations, template.spec, f"{path}.spec", found)
+    if template.metadata.annotations:
+        pod_annotations.check_profiles(template.metadata.annotations, template.spec, f"{path}.spec", found)
     if template.spec.ephemeralContainers:
         detail = "ephemeral containers not allowed in pod template"
         found.append(forbidden(f"{path}.spec.ephemeralContainers", detail))
@@ -29,8 +26,10 @@ def check_metadata(template: core_v1_pb2.PodTemplateSpec, path: str, found: list
     """Labels and annotations; nothing else of the metadata has a use."""
     if template.metadata.labels:
         check_labels(template.metadata.labels, f"{path}.labels", found)
-    if template.metadata.annotations:
-        check_annotations(template.metadata.annotations, f"{path}.annotations", found)
+    annotations = template.metadata.annotations
+    if annotations:
+        check_annotations(annotations, f"{path}.annotations", found)
+        pod_annotations.check_annotations(annotations, template.spec, f"{path}.annotations", found)
 
 
 def check_runs_forever(spec: core_v1_pb2.PodSpec, kind: str, path: str, found: list[Cause]) -> None:

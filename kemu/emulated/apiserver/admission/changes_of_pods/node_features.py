@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from kemu import errors
+from kemu.emulated.apiserver import errors
 from kemu.emulated.apiserver.admission.base import Plugin
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.pods import declared_features
@@ -32,12 +32,11 @@ class NodeDeclaredFeatureValidator(Plugin[core_v1_pb2.Pod]):
         if not needed:
             return
         entry = self.cache.collections["nodes"].entries.get(_KEY + node_name.encode())
-        what = f'pods "{new.metadata.name}" is forbidden: '
+        name = new.metadata.name
         if entry is None:
-            raise errors.Forbidden(f'{what}node "{node_name}" not found')
+            raise errors.forbidden(_PODS, name, f'node "{node_name}" not found')
         declared = core_v1_pb2.Node.FromString(entry.value).status.declaredFeatures
         lacking = declared_features.missing(needed, declared)
         if lacking:
-            raise errors.Forbidden(
-                f'{what}pod update requires features {", ".join(lacking)} which are not available on node "{node_name}"'
-            )
+            why = f'pod update requires features {", ".join(lacking)} which are not available on node "{node_name}"'
+            raise errors.forbidden(_PODS, name, why)
