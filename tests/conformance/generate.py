@@ -25,6 +25,7 @@ from tests.conformance.generators import (
     patches,
     probes,
     quotas,
+    requests,
     sequences,
     tables,
     timelines,
@@ -60,6 +61,7 @@ GENERATORS = {
     **dict.fromkeys(malformed.FAMILIES, malformed.case),
     **dict.fromkeys(fields.FAMILIES, fields.case),
     **dict.fromkeys(metadata.FAMILIES, metadata.case),
+    **dict.fromkeys(requests.FAMILIES, requests.case),
 }
 
 
