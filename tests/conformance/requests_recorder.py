@@ -32,7 +32,7 @@ class Server:
     def __init__(self, cluster: Cluster) -> None:
         place = urlparse(cluster.url)
         context = ssl.create_default_context(cafile=str(cluster.authority))
-        self._connection = http.client.HTTPSConnection(str(place.hostname), place.port, context=context, timeout=70)
+        self._connection = http.client.HTTPSConnection(str(place.hostname), place.port, context=context, timeout=20)
         self._token = cluster.token
         for name in sequences.NAMESPACES:
             self._ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
@@ -54,6 +54,9 @@ class Server:
         if found.will_close:
             self._connection.close()
         return Answer(found.status, [(name.lower(), value) for name, value in found.getheaders()], data)
+
+    def reconnect(self) -> None:
+        self._connection.close()
 
     def clean(self) -> None:
         """As it was before the first sequence."""
@@ -106,8 +109,9 @@ def main() -> None:
             server.clean()
             try:
                 expect = {"steps": record(server, case)}
-            except http.client.RemoteDisconnected:
-                print(f"{case['id']}: the server panics: left out", file=sys.stderr)
+            except (http.client.RemoteDisconnected, TimeoutError) as error:
+                print(f"{case['id']}: {error!r}: left out", file=sys.stderr)
+                server.reconnect()
                 continue
             json.dump({"case": case, "expect": expect}, sys.stdout, separators=(",", ":"), sort_keys=True)
             sys.stdout.write("\n")

@@ -21,6 +21,7 @@ from kemu.emulated.gateway.backends import Backend, Backends, Refused
 from kemu.emulated.gateway.http2 import exchanges
 from kemu.emulated.gateway.limits import connections, lanes
 from kemu.emulated.gateway.monitoring import Metrics
+from kemu.emulated.gateway.requests import negotiation, routes
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.paths import Path
 from kemu.emulated.gateway.settings import Settings
@@ -226,24 +227,38 @@ class Gateway:
         return others is not None and await others.is_elsewhere(request.path, backend)
 
     async def _carry_out(self, call: Call) -> Response:
-        method, path, verb = call.request.method, call.path, call.request.info.verb
+        row, path = call.row, call.path
+        method, verb = call.request.method, call.request.info.verb
+        produced: Sequence[str] = negotiation.SERVED
         if path.subresource:
-            if (call.row.plural, path.subresource) == ("serviceaccounts", "token"):
-                return await _of(_TOKEN, method)(call)
-            handlers = subresources.find(call.row, path.subresource, path.name)
-            if method not in handlers and isinstance(call.row, CustomResource):
-                text = f'{verb} is not supported on resources of kind "{call.row.qualified}"'
-                raise MethodNotAllowed(text, kind=call.row.plural)
-            return await _of(handlers, method)(call)
-        if call.row.api_version == metrics.API_VERSION:
-            return await _of(metrics.HANDLERS, method)(call)
-        if call.row is components.ROW:
-            return await _of(component_statuses.ONE if path.name else component_statuses.ALL, method)(call)
-        if verb == "watch" and method != "HEAD":
-            return await watches.watch(call, self._streams)
-        if verb == "list" and method != "HEAD":
-            return await self._list(call)
-        return await _of(_OBJECTS if path.name else _collections(call), method)(call)
+            handler = self._of_part(call)
+            produced = routes.of_part(path.subresource)
+        elif row.api_version == metrics.API_VERSION:
+            handler = _of(metrics.HANDLERS, method)
+        elif row is components.ROW:
+            handler = _of(component_statuses.ONE if path.name else component_statuses.ALL, method)
+        elif verb == "watch" and method == "GET":
+            handler, produced = self._watch, routes.STREAMED
+        elif verb == "list" and method == "GET":
+            handler, produced = self._list, routes.STREAMED
+        else:
+            handler = _of(_OBJECTS if path.name else _collections(call), method)
+        if not isinstance(row, CustomResource):
+            routes.check(call.request, produced)
+        return await handler(call)
+
+    def _of_part(self, call: Call) -> Handler:
+        method, path = call.request.method, call.path
+        if (call.row.plural, path.subresource) == ("serviceaccounts", "token"):
+            return _of(_TOKEN, method)
+        handlers = subresources.find(call.row, path.subresource, path.name)
+        if method not in handlers and isinstance(call.row, CustomResource):
+            text = f'{call.request.info.verb} is not supported on resources of kind "{call.row.qualified}"'
+            raise MethodNotAllowed(text, kind=call.row.plural)
+        return _of(handlers, method)
+
+    async def _watch(self, call: Call) -> Response:
+        return await watches.watch(call, self._streams)
 
     async def _list(self, call: Call) -> Response:
         """With a seat, if there are many objects, until they are sent."""

@@ -569,6 +569,8 @@ def _unknown_path(draw: Draw, subject: Subject, count: int) -> Json:
         method = "GET"
     body = {} if method in ("POST", "PUT", "PATCH") else None
     query = [("watch", "1"), ("timeoutSeconds", "1")] if draw.random() < 0.08 and method == "GET" else []
+    if "/watch" in path:
+        query = [("timeoutSeconds", "1")]
     return _request(method, path, query, body, accept=_accept(draw), **_user(draw))
 
 

@@ -7,22 +7,25 @@ from collections.abc import Sequence
 from kemu.emulated.apiserver import flows
 from kemu.emulated.gateway.answers import representations, responses
 from kemu.emulated.gateway.answers.responses import Header, Response
+from kemu.emulated.gateway.requests import negotiation
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.objects import statuses
 from kemu.emulated.objects.conversion import go_values
 from kemu.emulated.objects.resources import Resource
-from kemu.errors import ApiError, UnsupportedMediaType
+from kemu.errors import ApiError, Forbidden, NotAcceptable, UnsupportedMediaType
 from kemu.messages.k8s import meta_v1_pb2
 
+_OF_ROUTES = ("406: ", "415: ")
+"""How refusals of the router begin."""
 _EMPTY_DETAILS = (
     "the server could not find the requested resource",
     "the server does not allow this method on the requested resource",
     "the server rejected our request due to an error in our request",
-    "only the following media types are accepted",
-    "the body of the request was in an unknown format",
+    *_OF_ROUTES,
 )
 """Refusals that name nothing, but have details all the same."""
+_NO_SNIFFING: Header = (b"x-content-type-options", b"nosniff")
 _TOO_LARGE = "ResourceVersionTooLarge"
 
 
@@ -31,23 +34,40 @@ def of_error(request: Request, error: ApiError) -> Response:
 
 
 def response(request: Request, status: meta_v1_pb2.Status, warnings: Sequence[str] = ()) -> Response:
-    try:
-        form = request.form()
-    except ApiError:
-        form = Form()
+    form = _form(request)
     tidied(status)
     if status.message == flows.MESSAGE:
         # Nobody has looked at the request (``tooManyRequests``).
         busy = responses.text(status.code, f"{flows.MESSAGE}\n")
         busy.add((b"retry-after", b"%d" % status.details.retryAfterSeconds))
         return busy
-    if status.code == UnsupportedMediaType.code and request.method != "PATCH":
+    if _is_of_negotiation(status):
         status.ClearField("details")
     headers: list[Header] = responses.warnings(warnings)
     if status.details.retryAfterSeconds:
         headers.append((b"retry-after", b"%d" % status.details.retryAfterSeconds))
+    if status.code == Forbidden.code and f'User "{request.user.name}" cannot ' in status.message:
+        headers.append(_NO_SNIFFING)
+    if form is None:
+        body = representations.message(Form(pretty=True), "v1", "Status", status).rstrip()
+        return Response(status.code or 500, negotiation.JSON, (body,), headers)
     body = representations.message(form, "v1", "Status", status)
     return Response(status.code or 500, form.media, (body,), headers)
+
+
+def _form(request: Request) -> Form | None:
+    """None: the client takes none that a Status has; it gets one all the same (``WriteRawJSON``)."""
+    try:
+        return negotiation.of_status(
+            request.headers.get("accept", ""), request.query.text("pretty"), request.headers.get("user-agent", "")
+        )
+    except NotAcceptable:
+        return None
+
+
+def _is_of_negotiation(status: meta_v1_pb2.Status) -> bool:
+    """Whether a form is refused by what reads or writes it (``negotiation/errors.go``), not by a route."""
+    return status.code in (UnsupportedMediaType.code, NotAcceptable.code) and not status.message.startswith(_OF_ROUTES)
 
 
 def tidied(status: meta_v1_pb2.Status) -> meta_v1_pb2.Status:

@@ -59,6 +59,24 @@ def form(accept: str, include: str, pretty: str, agent: str) -> Form:
     return found._replace(pretty=True) if is_human(pretty, agent) else found
 
 
+@text_cache(1024)
+def of_status(accept: str, pretty: str, agent: str) -> Form:
+    """The form of a Status, which is never transformed. Raises :class:`kemu.errors.NotAcceptable`."""
+    found = Form()
+    if accept:
+        for clause in clauses(accept):
+            if any(clause.parameters.get(name) is not None for name in ("as", "g", "v")):
+                continue
+            media = next((one for one in SERVED if clause.type in (one, "application/*", "*/*")), "")
+            served = _form(media, clause.parameters) if media else None
+            if served is not None:
+                found = served
+                break
+        else:
+            raise not_acceptable()
+    return found._replace(pretty=True) if is_human(pretty, agent) else found
+
+
 def not_acceptable() -> NotAcceptable:
     return NotAcceptable(f"only the following media types are accepted: {', '.join(SERVED)}")
 

@@ -17,6 +17,7 @@ from kemu.emulated.gateway.requests import envelopes
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
 from kemu.errors import BadRequest
+from kemu.lab.conformance import comparisons
 from kemu.lab.conformance.requests.exchanges import Answer
 from kemu.messages.k8s import meta_v1_pb2
 
@@ -135,6 +136,11 @@ def _masked(value: Any, name: str = "") -> Any:
             value = {**value, "managedFields": _managers(value["managedFields"])}
         return {key: _masked(one, key) for key, one in value.items()}
     if isinstance(value, list):
+        if name == "columnDefinitions":
+            value = [{**one, "description": _given(one.get("description"))} for one in value]
+        if name in ("resourceRules", "nonResourceRules"):
+            # Roles are found in the order of a Go map.
+            value = sorted(value, key=comparisons.canonical)
         if name == "clusterIPs":
             return [_masked(one, "clusterIP") for one in value]
         if name == "cells":
@@ -145,6 +151,11 @@ def _masked(value: Any, name: str = "") -> Any:
     if name in _CHOSEN and value not in ("", "None"):
         return "is set"
     return _masked_text(value)
+
+
+def _given(text: str | None) -> str:
+    """Descriptions of columns are kemu's own words."""
+    return "is set" if text else ""
 
 
 def _managers(entries: list[Json]) -> list[list[str]]:
