@@ -6,7 +6,7 @@ from typing import Any
 
 from kemu.emulated.gateway.answers import representations, responses
 from kemu.emulated.gateway.answers.responses import Response
-from kemu.emulated.gateway.requests import bodies
+from kemu.emulated.gateway.requests import delete_options
 from kemu.emulated.gateway.verbs import reads
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.messages.k8s import meta_v1_pb2
@@ -40,8 +40,11 @@ async def delete(call: Call) -> Response:
 
 async def delete_collection(call: Call) -> Response:
     form = call.request.form()
+    listed = reads.asked(call)
     options = await _options(call)
-    request = api_pb2.DeleteCollectionRequest(list=reads.asked(call), delete=_request(call, options))
+    if options.ignoreStoreReadErrorWithClusterBreakingPotential:
+        raise delete_options.is_not_for_collections()
+    request = api_pb2.DeleteCollectionRequest(list=listed, delete=_request(call, options))
     return await reads.answered(call, form, await call.ask("DeleteCollection", request))
 
 
@@ -65,17 +68,16 @@ def preconditions(options: meta_v1_pb2.DeleteOptions) -> api_pb2.Preconditions:
 async def _options(call: Call) -> meta_v1_pb2.DeleteOptions:
     """Options of the body, or, where there is none, of the query. Raises :class:`kemu.errors.ApiError`."""
     data = await call.body()
-    return read_options(call, data) if data else _of_query(call)
-
-
-def read_options(call: Call, data: bytes) -> meta_v1_pb2.DeleteOptions:
-    """Raises :class:`kemu.errors.ApiError`."""
-    return bodies.parse(bodies.decode(call.request, data), meta_v1_pb2.DeleteOptions)
+    options = delete_options.read(call.request, data) if data else _of_query(call)
+    delete_options.check(options)
+    return options
 
 
 def _of_query(call: Call) -> meta_v1_pb2.DeleteOptions:
     query = call.request.query
-    options = meta_v1_pb2.DeleteOptions(propagationPolicy=query.text("propagationPolicy"), dryRun=query.texts("dryRun"))
+    options = meta_v1_pb2.DeleteOptions(dryRun=query.texts("dryRun"))
+    if "propagationPolicy" in query:
+        options.propagationPolicy = query.text("propagationPolicy")
     grace_s, orphans = query.number("gracePeriodSeconds"), query.flag("orphanDependents")
     if grace_s is not None:
         options.gracePeriodSeconds = grace_s

@@ -6,6 +6,8 @@ from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.requests.queries import Query
 from kemu.emulated.gateway.verbs.calls import Call
+from kemu.emulated.objects import selectors
+from kemu.errors import BadRequest
 from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.v1 import api_pb2
 
@@ -41,6 +43,7 @@ async def answered(call: Call, form: Form, found: api_pb2.ListResponse) -> Respo
 def asked(call: Call) -> api_pb2.ListRequest:
     """The options of a list. Raises :class:`kemu.errors.BadRequest`."""
     query = call.request.query
+    check_syntax(query)
     request = api_pb2.ListRequest(
         resource=call.where(),
         label_selector=query.text("labelSelector"),
@@ -52,6 +55,20 @@ def asked(call: Call) -> api_pb2.ListRequest:
     )
     setattr(request, "continue", query.text("continue"))
     return request
+
+
+def check_syntax(query: Query) -> None:
+    """What cannot be read of the options of a list or watch, which comes before what they mean. Raises
+    :class:`kemu.errors.BadRequest`."""
+    if not query.values:
+        return
+    for name in ("timeoutSeconds", "limit"):
+        query.number(name)
+    try:
+        selectors.parse_labels(query.text("labelSelector"))
+        selectors.check_fields(query.text("fieldSelector"))
+    except selectors.SelectorError as error:
+        raise BadRequest(str(error)) from None
 
 
 def initial_events(query: Query) -> bool | None:

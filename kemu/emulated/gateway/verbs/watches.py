@@ -48,6 +48,7 @@ async def watch(call: Call, streams: Streams) -> Response:
         negotiation.negotiate_stream(call.request.headers.get("accept", "")),
         call.request.query.text("includeObject"),
     )
+    reads.check_syntax(call.request.query)
     lasts_s = _duration_s(call)
     found = await streams.open(call.backend, call.request.user, _create(call))
     try:
