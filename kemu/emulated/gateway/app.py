@@ -51,6 +51,7 @@ from kemu.errors import (
     Invalid,
     MethodNotAllowed,
     NotAcceptable,
+    NotFound,
     ServiceUnavailable,
     UnsupportedMediaType,
 )
@@ -131,6 +132,8 @@ class Gateway:
     async def _serve(self, request: Request, scope: Scope, asked: _Asked) -> Response:
         info = request.info
         if info.problem is not None:
+            if isinstance(info.problem, InternalError):
+                return refusals.unread(request, info.problem)
             raise info.problem
         if (
             "timeout" in info.query.values
@@ -153,6 +156,7 @@ class Gateway:
         asked.flow = await self._flows.headers(request, backend)
         path = info.parts
         if request.path.rstrip("/") == "/version":
+            routes.check_document(request)
             return discoveries.version()
         others = self._settings.aggregator
         if others and not others.is_quiet and (server := await others.find(request.path, backend)) is not None:
@@ -174,19 +178,24 @@ class Gateway:
             if document.status == 404 and await self._is_elsewhere(request, backend):
                 return responses.text(503, "service unavailable\n")
             return document
-        row = (self._removed(path) if self._settings.removed_betas else None) or _row(path)
+        try:
+            row = (self._removed(path) if self._settings.removed_betas else None) or _row(path)
+        except NotFound:
+            await self._require(request, backend)
+            raise
         if row is None:
             row = await self._kinds.find(backend, path)
         if row is None:
+            await self._require(request, backend)
             if await self._is_elsewhere(request, backend):
                 return responses.text(503, "service unavailable\n")
             return responses.text(404, "404 page not found\n")
         if isinstance(row, CustomResource):
             if _has_wrong_scope(path, row):
                 return responses.text(404, "404 page not found\n")
-            asked.warning = custom.warning(row)
+            warning = custom.warning(row)
         else:
-            asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
+            warning = DEPRECATED.get((row.api_version, row.plural), "")
         about = path.group, path.version, row.collection, _part(path), _scope(path, request.method)
         asked.told = monitoring.Asked(_label(info.verb), *about, "All" if "dryRun" in request.query.values else "")
         call = Call(
@@ -197,7 +206,9 @@ class Gateway:
             # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
             await call.require(info.verb, _part(path))
         try:
-            response = await self._carry_out(call)
+            handler = self._handler(call)
+            asked.warning = warning
+            response = await handler(call)
             if row.group == flows.GROUP and request.method not in _READS:
                 self._flows.changed()
             if row.plural == custom_kinds.DEFINITIONS and request.method not in _READS:
@@ -208,12 +219,14 @@ class Gateway:
                 others.written(row.plural, backend)
             return response
         except Refused as refused:
+            if refusals.is_unauthorized(request, refused.status):
+                asked.warning = ""
             if refused.status.reason == ServiceUnavailable.reason:
                 self._backends.lost(request.peer, backend)
             if row is events.ROW:
                 refusals.name_group(refused.status, row)
             raise
-        except (BadRequest, Invalid, MethodNotAllowed, NotAcceptable, UnsupportedMediaType):
+        except (BadRequest, Invalid, MethodNotAllowed, NotAcceptable, NotFound, UnsupportedMediaType):
             # Found before any API server was asked. Who has no right is told that first.
             await call.require(info.verb, _part(path))
             raise
@@ -226,10 +239,19 @@ class Gateway:
         others = self._settings.aggregator
         return others is not None and await others.is_elsewhere(request.path, backend)
 
-    async def _carry_out(self, call: Call) -> Response:
+    async def _require(self, request: Request, backend: Backend) -> None:
+        """Raises Forbidden: who has no right to something is not told that it is not there."""
+        if not request.user.is_master:
+            await backend.require(request.user, _right(request))
+
+    def _handler(self, call: Call) -> Handler:
+        """Who answers. Raises :class:`kemu.errors.ApiError` where there is no such route."""
         row, path = call.row, call.path
         method, verb = call.request.method, call.request.info.verb
         produced: Sequence[str] = negotiation.SERVED
+        handler: Handler
+        if path.watches and method != "GET":
+            raise calls.wrong_method()
         if path.subresource:
             handler = self._of_part(call)
             produced = routes.of_part(path.subresource)
@@ -245,7 +267,7 @@ class Gateway:
             handler = _of(_OBJECTS if path.name else _collections(call), method)
         if not isinstance(row, CustomResource):
             routes.check(call.request, produced)
-        return await handler(call)
+        return handler
 
     def _of_part(self, call: Call) -> Handler:
         method, path = call.request.method, call.path

@@ -20,10 +20,11 @@ from kemu.emulated.gateway.backends import Backend
 from kemu.emulated.gateway.discovery import aggregated, catalogue, legacy, protobufs
 from kemu.emulated.gateway.discovery.catalogue import Version
 from kemu.emulated.gateway.openapi import documents as openapi
-from kemu.emulated.gateway.requests import negotiation
+from kemu.emulated.gateway.requests import negotiation, routes
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.paths import Path
 from kemu.emulated.objects.facts import KUBERNETES
+from kemu.errors import NotFound
 
 GO = "go1.26"
 MAJOR, MINOR_NUMBER, _ = KUBERNETES.removeprefix("v").split(".", 2)
@@ -61,9 +62,11 @@ def issuer(request: Request, tokens: Tokens) -> Response | None:
     """What others need to read the tokens of service accounts; None: another document is meant."""
     control = ((b"cache-control", b"public, max-age=3600"),)
     if request.path == "/.well-known/openid-configuration":
+        routes.check_document(request)
         url = f"{request.scheme}://{request.headers.get('host', '')}"
         return Response(200, negotiation.JSON, (tokens.configuration(url),), control)
     if request.path == "/openid/v1/jwks":
+        routes.check_document(request, ("application/jwk-set+json",))
         return Response(200, "application/jwk-set+json", (tokens.keys(),), control)
     return None
 
@@ -75,6 +78,8 @@ async def document(
 
     Raises :class:`kemu.errors.NotAcceptable` for a document of discovery in a form that the server does not have."""
     path = request.path.rstrip("/")
+    if path == "/index.html":
+        path = ""
     if path in _AGGREGATED:
         media = _aggregated_form(request)
         if media:
@@ -95,18 +100,20 @@ async def document(
         return _tagged(request, negotiation.JSON, swagger, tag_of(swagger))
     else:
         body = _legacy(path, () if path.startswith("/api/") else await _more(backend, others), removed_betas)
+    if _is_of_version(path):
+        if not body:
+            raise NotFound("the server could not find the requested resource")
+        routes.check_document(request, negotiation.SERVED)
     if not body:
         return responses.text(404, "404 page not found\n")
     if not path:
         return Response(200, negotiation.JSON, (documents.indented(body),))
-    form = negotiation.negotiate(request.headers.get("accept", ""))
-    if form.transform:
-        raise negotiation.not_acceptable()
+    form = negotiation.of_status(request.headers.get("accept", ""), "", "")
     if form.media == negotiation.PROTOBUF and (packed := protobufs.encoded(json.loads(body))) is not None:
         return Response(200, negotiation.PROTOBUF, (packed,))
     if form.media == negotiation.YAML:
         return Response(200, form.media, (documents.as_yaml(body),))
-    if negotiation.is_human(request.query.text("pretty"), request.agent):
+    if form.pretty or negotiation.is_human(request.query.text("pretty"), request.agent):
         body = documents.indented(body)
     return Response(200, negotiation.JSON, (body + b"\n",))
 
@@ -122,6 +129,12 @@ async def _more(backend: Backend, others: Aggregator | None) -> tuple[Version, .
 
 def is_unknown_group(path: Path) -> bool:
     return path.group not in _groups()
+
+
+def _is_of_version(path: str) -> bool:
+    """Whether it names a version of a group of Kubernetes, be it there or not."""
+    parts = path.strip("/").split("/")
+    return (parts[0] == "api" and len(parts) == 2) or (parts[0] == "apis" and len(parts) == 3 and parts[1] in _groups())
 
 
 @lru_cache(1)

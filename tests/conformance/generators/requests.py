@@ -562,7 +562,7 @@ def _unknown_path(draw: Draw, subject: Subject, count: int) -> Json:
         "/apis/", "/api/", "/api/v1/", f"{root}/", "/apis/apps", "/apis/apps/", "/apis/batch/v1beta1/cronjobs",
         "/apis/extensions/v1beta1/ingresses", "/apis/policy/v1beta1/podsecuritypolicies", "/healthz/x", "/livez/x", "/logs",
         "/api/v1/watch", "/api/v1/watch/", "/api/v1/namespaces//pods", "/ui", "/swagger.json", "/robots.txt",
-        f"/api/v1/watch/namespaces/{_HOME}", "/debug/pprof", "/.well-known/x", "/index.html", "/apis/v1/pods",
+        f"/api/v1/watch/namespaces/{_HOME}", "/.well-known/x", "/index.html", "/apis/v1/pods",
     ))  # fmt: skip
     method = "GET" if draw.random() < 0.7 else draw.choice(("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"))
     if method == "DELETE" and path.endswith(f"{subject.collection()}/"):

@@ -53,6 +53,8 @@ def check_watch(request: api_pb2.WatchCreate) -> None:
         found.append(causes.forbidden(_MATCH, why))
     if match and match != NOT_OLDER_THAN:
         found.append(causes.not_supported(_MATCH, match, (NOT_OLDER_THAN,)))
+    if match and getattr(request, "continue"):
+        found.append(causes.forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided"))
     if found:
         raise causes.error_of_options("ListOptions", found)
 
@@ -97,10 +99,12 @@ def _check_manager(name: str) -> list[Cause]:
     found = []
     if len(name.encode()) > LONGEST_MANAGER:
         found.append(causes.too_long("fieldManager", LONGEST_MANAGER))
-    for position, letter in enumerate(name):
+    position = 0
+    for letter in name:
         if not letter.isprintable():
-            why = f"invalid character {letter!r} (at position {position})"
+            why = f"invalid character U+{ord(letter):04X} (at position {position})"
             found.append(causes.invalid("fieldManager", name, why))
+        position += len(letter.encode(errors="surrogatepass"))
     return found
 
 

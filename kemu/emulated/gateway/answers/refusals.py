@@ -13,7 +13,7 @@ from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.objects import statuses
 from kemu.emulated.objects.conversion import go_values
 from kemu.emulated.objects.resources import Resource
-from kemu.errors import ApiError, Forbidden, NotAcceptable, UnsupportedMediaType
+from kemu.errors import ApiError, Forbidden, InternalError, NotAcceptable, UnsupportedMediaType
 from kemu.messages.k8s import meta_v1_pb2
 
 _OF_ROUTES = ("406: ", "415: ")
@@ -25,6 +25,7 @@ _EMPTY_DETAILS = (
     *_OF_ROUTES,
 )
 """Refusals that name nothing, but have details all the same."""
+_TEXT = "text/plain; charset=utf-8"
 _NO_SNIFFING: Header = (b"x-content-type-options", b"nosniff")
 _TOO_LARGE = "ResourceVersionTooLarge"
 
@@ -46,13 +47,26 @@ def response(request: Request, status: meta_v1_pb2.Status, warnings: Sequence[st
     headers: list[Header] = responses.warnings(warnings)
     if status.details.retryAfterSeconds:
         headers.append((b"retry-after", b"%d" % status.details.retryAfterSeconds))
-    if status.code == Forbidden.code and f'User "{request.user.name}" cannot ' in status.message:
+    if is_unauthorized(request, status):
         headers.append(_NO_SNIFFING)
     if form is None:
         body = representations.message(Form(pretty=True), "v1", "Status", status).rstrip()
         return Response(status.code or 500, negotiation.JSON, (body,), headers)
     body = representations.message(form, "v1", "Status", status)
     return Response(status.code or 500, form.media, (body,), headers)
+
+
+def is_unauthorized(request: Request, status: meta_v1_pb2.Status) -> bool:
+    """Whether the user has no right to ask that."""
+    return status.code == Forbidden.code and f'User "{request.user.name}" cannot ' in status.message
+
+
+def unread(request: Request, error: ApiError) -> Response:
+    """Nobody can say what the URL of a request names (``WithRequestInfo``)."""
+    text = f'Internal Server Error: "{request.target}": failed to create RequestInfo: {error.message}'
+    for letter, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(letter, entity)
+    return Response(InternalError.code, _TEXT, (f"{text}\n".encode(),), (_NO_SNIFFING,), is_cached=True)
 
 
 def _form(request: Request) -> Form | None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from kemu.emulated.gateway.requests import bodies, negotiation
 from kemu.emulated.gateway.requests.messages import Request
-from kemu.errors import NotAcceptable, UnsupportedMediaType
+from kemu.errors import MethodNotAllowed, NotAcceptable, UnsupportedMediaType
 
 STREAMED = (*negotiation.SERVED, f"{negotiation.JSON};stream=watch", f"{negotiation.PROTOBUF};stream=watch")
 """What lists and watches give."""
@@ -34,6 +34,13 @@ def check(request: Request, produced: Sequence[str]) -> None:
     accept = headers.get("accept", "")
     if accept and not _names_one(accept, produced):
         raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {', '.join(produced)}")
+
+
+def check_document(request: Request, produced: Sequence[str] = (negotiation.JSON,)) -> None:
+    """The same of what is only read. Raises MethodNotAllowed, too."""
+    if request.method != "GET":
+        raise MethodNotAllowed("the server does not allow this method on the requested resource")
+    check(request, produced)
 
 
 def check_patch(content_type: str) -> None:

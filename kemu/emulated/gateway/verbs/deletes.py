@@ -42,8 +42,6 @@ async def delete_collection(call: Call) -> Response:
     form = call.request.form()
     listed = reads.asked(call)
     options = await _options(call)
-    if options.ignoreStoreReadErrorWithClusterBreakingPotential:
-        raise delete_options.is_not_for_collections()
     request = api_pb2.DeleteCollectionRequest(list=listed, delete=_request(call, options))
     return await reads.answered(call, form, await call.ask("DeleteCollection", request))
 

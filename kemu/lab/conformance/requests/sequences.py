@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kemu.emulated.gateway.app import Gateway
-from kemu.emulated.gateway.authentication import authenticators
+from kemu.emulated.gateway.authentication import authenticators, service_accounts
 from kemu.emulated.gateway.settings import Settings
 from kemu.emulated.objects import identities
 from kemu.emulated.objects.identities import User
@@ -26,6 +26,8 @@ Json = dict[str, Any]
 
 NAMESPACES = ("here", "there")
 """They are there before the first request, empty."""
+ISSUER = "https://kubernetes.default.svc"
+"""As tests/realkube/clusters.py has it."""
 AGENT = "recorder/1"
 USERS = {
     "admin": User("admin", (identities.MASTERS, identities.AUTHENTICATED), "admin-id"),
@@ -51,7 +53,8 @@ async def _play(plane: ControlPlane, steps: Sequence[Json]) -> list[Json]:
         namespace.metadata.name = name
         await plane.client.create(namespace)
     tokens = {f"{name}-token": user for name, user in USERS.items()}
-    settings = Settings(authenticator=authenticators.Authenticator(tokens))
+    accounts = service_accounts.Tokens(issuer=ISSUER)
+    settings = Settings(authenticator=authenticators.Authenticator(tokens, accounts=accounts), accounts=accounts)
     gateway = Gateway(plane.env.dial, plane.clock, settings)
     answers: list[Answer] = []
     try:
