@@ -35,7 +35,7 @@ class Server:
         self._connection = http.client.HTTPSConnection(str(place.hostname), place.port, context=context, timeout=20)
         self._token = cluster.token
         for name in sequences.NAMESPACES:
-            self._ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+            self.send(*sequences.parts_of(sequences.creation_of(name), ()))
         self._first = {plural: self._listed(plural) for plural in requests.PLURALS}
 
     def send(self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> Answer:

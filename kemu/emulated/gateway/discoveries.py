@@ -51,6 +51,7 @@ _AGGREGATED: dict[str, Callable[[Sequence[Version]], dict[str, Any]]] = {
 }
 
 
+_V3_MEDIA = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 _V2_MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
@@ -95,9 +96,11 @@ async def document(
         asked = await custom.definitions(backend), await others.swaggers(backend) if others is not None else ()
         if "proto-openapi" in request.headers.get("accept", ""):
             packed_swagger = openapi.packed_swagger(*asked)
-            return _tagged(request, _V2_MEDIA, packed_swagger, tag_of(packed_swagger))
+            return _tagged(request, _V2_MEDIA, packed_swagger, tag_of(packed_swagger), None, b"Accept-Encoding")
+        if not _takes(request, negotiation.JSON, _V2_MEDIA):
+            return Response(406, "", (), ((b"vary", b"Accept"), (b"vary", b"Accept-Encoding")))
         swagger = openapi.swagger(*asked)
-        return _tagged(request, negotiation.JSON, swagger, tag_of(swagger))
+        return _tagged(request, negotiation.JSON, swagger, tag_of(swagger), None, b"Accept-Encoding")
     else:
         body = _legacy(path, () if path.startswith("/api/") else await _more(backend, others), removed_betas)
     if _is_of_version(path):
@@ -204,18 +207,27 @@ async def _schema(
     """``/openapi/v3`` and what it names (``handler3.HandleGroupVersion``). ``others``: paths of other servers."""
     if path == openapi.ROOT:
         root = openapi.root(definitions, tuple(others.items()))
-        return _tagged(request, "text/plain; charset=utf-8", root, tag_of(root))
+        return Response(200, "text/plain; charset=utf-8", (root,), ((b"etag", f'"{tag_of(root)}"'.encode()),))
     name = path.removeprefix(openapi.ROOT).strip("/")
     body, tag = openapi.document(name), openapi.tag()
     if body is None:
         found = openapi.custom_document(name, await custom.versions(backend), definitions) if definitions else None
         if found is None:
-            return responses.text(404, "404 page not found\n")
+            return Response(404, "", ())
         body, tag = found
     known = request.query.text("hash")
     if known and known != tag:
         return Response(301, "text/html; charset=utf-8", (), ((b"location", f"{path}?hash={tag}".encode()),))
-    return _tagged(request, negotiation.JSON, body, tag, b"public, immutable" if known else b"public")
+    if not _takes(request, negotiation.JSON, _V3_MEDIA):
+        return Response(200, "", ())
+    return _tagged(request, negotiation.JSON, body, tag, b"public, immutable" if known else None)
+
+
+def _takes(request: Request, *served: str) -> bool:
+    """Whether the client takes one of these; parameters do not matter."""
+    accept = request.headers.get("accept", "")
+    known = {one for media in served for one in (media, f"{media.partition('/')[0]}/*", "*/*")}
+    return not accept or any(clause.type in known for clause in negotiation.clauses(accept))
 
 
 def tag_of(body: bytes) -> str:
@@ -223,9 +235,15 @@ def tag_of(body: bytes) -> str:
     return hashlib.sha512(body).hexdigest().upper()
 
 
-def _tagged(request: Request, media: str, body: bytes, tag: str, control: bytes = b"public") -> Response:
-    """``ServeHTTPWithETag``."""
-    headers = [(b"etag", f'"{tag}"'.encode()), (b"vary", b"Accept"), (b"cache-control", control)]
+def _tagged(
+    request: Request, media: str, body: bytes, tag: str, control: bytes | None = b"public", vary: bytes = b""
+) -> Response:
+    """``ServeHTTPWithETag``. ``vary``: another header on which the answer depends."""
+    headers = [(b"etag", f'"{tag}"'.encode()), (b"vary", b"Accept")]
+    if vary:
+        headers.append((b"vary", vary))
+    if control is not None:
+        headers.append((b"cache-control", control))
     if request.headers.get("if-none-match") == f'"{tag}"':
         return Response(304, "", (), headers)
     return Response(200, media, (body,), headers)

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import options
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.conversion import convert, go_structs, go_values, json_readers, sizes, yaml_texts
+from kemu.emulated.objects.conversion import convert, go_structs, go_syntax, go_values, json_readers, sizes, yaml_texts
 from kemu.emulated.objects.managed_fields import go_decoding, schemas
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.resources import Resource
@@ -27,6 +27,10 @@ GO_PROTOBUF = "application/vnd.kubernetes.protobuf"
 """As programs in Go write it: also of fields that have no value (:mod:`kemu.emulated.objects.conversion.go_values`)."""
 MAX_DEPTH = 100
 """Largest depth of nested objects and lists; messages of protobuf are not deeper either."""
+TYPE_META = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+)
+"""What finds version and kind first (``SimpleMetaFactory``)."""
 _UNMARSHAL = "yaml: unmarshal errors:"
 
 
@@ -62,7 +66,11 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> Body
     # Go's decoder reads the second value of a key into what it has made of the first.
     folded = _folded(plain) if problems and content_type == JSON else plain
     assert isinstance(folded, dict)
-    obj, more = convert.partial_json(message, {**folded, "apiVersion": resource.api_version, "kind": resource.kind})
+    types: dict[str, Any] = {"apiVersion": resource.api_version, "kind": resource.kind}
+    if "kind" not in message.DESCRIPTOR.fields_by_name:
+        # Kinds that are never kept have messages without them.
+        folded, types = {key: one for key, one in folded.items() if key not in types}, {}
+    obj, more = convert.partial_json(message, {**folded, **types})
     what = (
         f'{resource.kind} in version "{resource.api_version.rpartition("/")[2]}" cannot be handled as a {resource.kind}'
     )
@@ -128,6 +136,8 @@ def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], li
     try:
         if content_type == JSON:
             sizes.check_json(data)
+            if problem := go_syntax.problem(data):
+                raise ValueError(problem)
             found = json.loads(data, object_pairs_hook=mapping)
         else:
             found, repeated = yaml_texts.load(data)
@@ -135,8 +145,11 @@ def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], li
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         why = f"couldn't get version/kind; json parse error: {error}"
         raise BadRequest(f"the object provided is unrecognized ({what}): {why}") from None
+    if found is None:
+        return {}, twice
     if not isinstance(found, dict):
-        raise BadRequest(f"the object provided is unrecognized ({what}): it is no object")
+        why = f"json: cannot unmarshal {go_kind(found)} into Go value of type {TYPE_META}"
+        raise BadRequest(f"the object provided is unrecognized ({what}): couldn't get version/kind; json parse error: {why}")
     if depth(found) > MAX_DEPTH:
         raise BadRequest(f"the object provided is unrecognized ({what}): exceeded max depth")
     return found, twice or duplicates(found)

@@ -39,9 +39,12 @@ def check_list(request: api_pb2.ListRequest) -> None:
         raise causes.error_of_options("ListOptions", found)
 
 
-def check_watch(request: api_pb2.WatchCreate) -> None:
-    """Raises :class:`kemu.errors.Invalid`."""
+def check_watch(request: api_pb2.WatchCreate, continues: bool = False) -> None:
+    """``continues``: it has a token that only lists may have. Raises :class:`kemu.errors.Invalid`."""
     match, is_said = request.resource_version_match, request.HasField("send_initial_events")
+    if not match and not is_said and continues and request.resource_version in ("", "0"):
+        # Such a watch begins with the state, as if it had asked for that (``SetListOptionsDefaults``).
+        match, is_said = NOT_OLDER_THAN, True
     if not match and not is_said:
         return
     found: list[Cause] = []
@@ -53,7 +56,7 @@ def check_watch(request: api_pb2.WatchCreate) -> None:
         found.append(causes.forbidden(_MATCH, why))
     if match and match != NOT_OLDER_THAN:
         found.append(causes.not_supported(_MATCH, match, (NOT_OLDER_THAN,)))
-    if match and getattr(request, "continue"):
+    if match and continues:
         found.append(causes.forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided"))
     if found:
         raise causes.error_of_options("ListOptions", found)

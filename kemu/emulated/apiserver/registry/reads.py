@@ -128,10 +128,11 @@ class Reader:
             collection, revision = selection.converted, selection.converted.as_of(revision)
         response = api_pb2.ListResponse(resource_version=str(revision))
         entries = collection.select(selection)
-        if limit and len(entries) > limit:
+        if limit and len(entries) >= limit and (rest := collection.count_after(entries[limit - 1].key, selection)):
+            # There may be more, if not what is selected: nobody has looked at the rest.
             setattr(response, "continue", _token(selection, revision, entries[limit - 1].key + b"\0"))
             if selection.only_namespace:
-                response.remaining_item_count = len(entries) - limit
+                response.remaining_item_count = rest
             del entries[limit:]
         response.items.extend(self._shown(selection.resource, [entry.wire for entry in entries]))
         return response

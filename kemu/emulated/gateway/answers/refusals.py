@@ -63,7 +63,8 @@ def is_unauthorized(request: Request, status: meta_v1_pb2.Status) -> bool:
 
 def unread(request: Request, error: ApiError) -> Response:
     """Nobody can say what the URL of a request names (``WithRequestInfo``)."""
-    text = f'Internal Server Error: "{request.target}": failed to create RequestInfo: {error.message}'
+    why = error.message.removesuffix(request.path) + request.target
+    text = f'Internal Server Error: "{request.target}": failed to create RequestInfo: {why}'
     for letter, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         text = text.replace(letter, entity)
     return Response(InternalError.code, _TEXT, (f"{text}\n".encode(),), (_NO_SNIFFING,), is_cached=True)

@@ -8,7 +8,6 @@ import yaml
 
 from kemu.emulated.gateway.requests import bodies, documents, negotiation
 from kemu.emulated.gateway.requests.messages import Request
-from kemu.emulated.objects import resources
 from kemu.emulated.objects.managed_fields import go_decoding, schemas
 from kemu.emulated.objects.managed_fields.schemas import LIST, STRUCT, Field, Type
 from kemu.emulated.objects.validation import causes
@@ -35,15 +34,11 @@ def read(request: Request, data: bytes) -> meta_v1_pb2.DeleteOptions:
 
 
 def _check_kind(api_version: str, kind: str) -> None:
-    """Raises :class:`kemu.errors.BadRequest`. Every group has options of its own, which are the same."""
+    """Raises :class:`kemu.errors.BadRequest`. Options are the same in every version."""
     if api_version.count("/") > 1:
         raise BadRequest(f"unexpected GroupVersion string: {api_version}")
-    if (kind and kind != _KIND) or (api_version and api_version not in _versions()):
-        raise BadRequest(f'no kind "{kind or _KIND}" is registered for version "{api_version or "v1"}" in scheme "{_SCHEME}"')
-
-
-def _versions() -> frozenset[str]:
-    return frozenset(("v1", "meta.k8s.io/v1", *(row.api_version for row in resources.RESOURCES)))
+    if kind and kind != _KIND:
+        raise BadRequest(f'no kind "{kind}" is registered for version "{api_version or "v1"}" in scheme "{_SCHEME}"')
 
 
 def check(options: meta_v1_pb2.DeleteOptions) -> None:

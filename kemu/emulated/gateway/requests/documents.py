@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from kemu.emulated.apiserver.registry import bodies as registry_bodies
 from kemu.emulated.gateway.requests import negotiation
 from kemu.emulated.objects.conversion import go_syntax, sizes, yaml_texts
 from kemu.emulated.objects.plain import Json
@@ -41,12 +42,6 @@ def _as_json(data: bytes) -> bytes | None:
         return None
 
 
-_TYPE_META = (
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-)
-"""What finds version and kind first (``SimpleMetaFactory``)."""
-
-
 def mapping(data: bytes, media: str) -> dict[str, Any]:
     """Raises :class:`kemu.errors.BadRequest`, and RequestEntityTooLarge."""
     try:
@@ -62,7 +57,7 @@ def mapping(data: bytes, media: str) -> dict[str, Any]:
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise _unparsed(f"json: cannot unmarshal {_kind(found)} into Go value of type {_TYPE_META}")
+        raise _unparsed(f"json: cannot unmarshal {_kind(found)} into Go value of type {registry_bodies.TYPE_META}")
     for name in ("apiVersion", "kind"):
         value = found.get(name)
         if value is not None and not isinstance(value, str):

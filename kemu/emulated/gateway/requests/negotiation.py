@@ -81,12 +81,11 @@ def not_acceptable() -> NotAcceptable:
     return NotAcceptable(f"only the following media types are accepted: {', '.join(SERVED)}")
 
 
-def negotiate_stream(accept: str) -> Form:
-    """The form of a watch, which has no YAML. Raises :class:`kemu.errors.NotAcceptable`."""
-    form = negotiate(accept)
+def check_stream(form: Form) -> None:
+    """A watch has no YAML. Raises :class:`kemu.errors.NotAcceptable`."""
     if form.media == YAML:
-        raise NotAcceptable(f"only the following media types are accepted: {JSON}, {PROTOBUF};stream=watch")
-    return form
+        streams = f"{JSON};stream=watch, {PROTOBUF};stream=watch"
+        raise NotAcceptable(f"only the following media types are accepted: {streams}")
 
 
 def including(form: Form, include: str) -> Form:

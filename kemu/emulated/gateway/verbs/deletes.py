@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kemu.emulated.apiserver.registry import deletions
 from kemu.emulated.gateway.answers import representations, responses
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.requests import delete_options
@@ -41,9 +42,12 @@ async def delete(call: Call) -> Response:
 async def delete_collection(call: Call) -> Response:
     form = call.request.form()
     listed = reads.asked(call)
+    reads.check_meaning(call, listed)
     options = await _options(call)
     request = api_pb2.DeleteCollectionRequest(list=listed, delete=_request(call, options))
-    return await reads.answered(call, form, await call.ask("DeleteCollection", request))
+    response = await reads.answered(call, form, await call.ask("DeleteCollection", request))
+    response.add(*responses.warnings(deletions.warnings(request.delete)))
+    return response
 
 
 def _request(call: Call, options: meta_v1_pb2.DeleteOptions) -> api_pb2.DeleteRequest:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from kemu.emulated.apiserver.registry import options
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.requests.queries import Query
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.objects import selectors
+from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.errors import BadRequest
 from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.v1 import api_pb2
@@ -69,6 +71,17 @@ def check_syntax(query: Query) -> None:
         selectors.check_fields(query.text("fieldSelector"))
     except selectors.SelectorError as error:
         raise BadRequest(str(error)) from None
+
+
+def check_meaning(call: Call, request: api_pb2.ListRequest) -> None:
+    """What an API server would refuse of the options of a list, where more is read after them. Raises
+    :class:`kemu.errors.Invalid` and BadRequest."""
+    options.check_list(request)
+    if request.field_selector and not isinstance(call.row, CustomResource):
+        try:
+            selectors.parse_fields(request.field_selector, call.row.plural)
+        except selectors.SelectorError as error:
+            raise BadRequest(str(error)) from None
 
 
 def initial_events(query: Query) -> bool | None:

@@ -85,7 +85,7 @@ def _path_in_go(spec: _Spec) -> dict[str, str]:
 def _of_selectors(spec: _Spec) -> list[Cause]:
     found: list[Cause] = []
     for name, kind in (("fieldSelector", "field"), ("labelSelector", "label")):
-        if not spec.resourceAttributes.HasField(name):  # type: ignore[arg-type]
+        if name not in spec.resourceAttributes.DESCRIPTOR.fields_by_name or not spec.resourceAttributes.HasField(name):
             continue
         place, selector = f"spec.resourceAttributes.{name}", getattr(spec.resourceAttributes, name)
         if selector.rawSelector and selector.requirements:

@@ -45,7 +45,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _AGE = re.compile(r"\d+(ms|s|m)")
 _TOO_LARGE = re.compile(r"(Too large resource version: |current: )\d+")
 _OLD = re.compile(r"(too old resource version: )\d+ \(\d+\)")
-_CHOSEN = ("resourceVersion", "continue", "token", "clusterIP")
+_CHOSEN = ("resourceVersion", "continue", "token", "clusterIP", "serverAddress")
 
 
 def of_answer(step: Mapping[str, Any], answer: Answer) -> Json:

@@ -6,6 +6,7 @@ the resource version, the token to continue and the UID in the answer to the thi
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +21,6 @@ from kemu.lab.conformance import comparisons
 from kemu.lab.conformance.control_planes import ControlPlane
 from kemu.lab.conformance.requests import exchanges, results
 from kemu.lab.conformance.requests.exchanges import Answer
-from kemu.messages.k8s import core_v1_pb2
 
 Json = dict[str, Any]
 
@@ -48,21 +48,25 @@ def agrees(expect: Json, answered: Json) -> list[str]:
 
 
 async def _play(plane: ControlPlane, steps: Sequence[Json]) -> list[Json]:
-    for name in NAMESPACES:
-        namespace = core_v1_pb2.Namespace()
-        namespace.metadata.name = name
-        await plane.client.create(namespace)
     tokens = {f"{name}-token": user for name, user in USERS.items()}
     accounts = service_accounts.Tokens(issuer=ISSUER)
     settings = Settings(authenticator=authenticators.Authenticator(tokens, accounts=accounts), accounts=accounts)
     gateway = Gateway(plane.env.dial, plane.clock, settings)
     answers: list[Answer] = []
     try:
+        for name in NAMESPACES:
+            await exchanges.send(gateway, *parts_of(creation_of(name), ()))
         for step in steps:
             answers.append(await exchanges.send(gateway, *parts_of(step, answers)))
     finally:
         gateway.close()
     return [results.of_answer(step, one) for step, one in zip(steps, answers, strict=True)]
+
+
+def creation_of(namespace: str) -> Json:
+    """The request that makes a namespace."""
+    body = json.dumps({"metadata": {"name": namespace}})
+    return {"method": "POST", "path": "/api/v1/namespaces", "body": body, "headers": {"Content-Type": "application/json"}}
 
 
 def parts_of(step: Json, answers: Sequence[Answer]) -> tuple[str, str, str, Mapping[str, str], bytes]:

@@ -73,6 +73,7 @@ async def _command(call: Call, sessions: Sessions, kind: str) -> Response:
     container = logs.container_of(pod, query.text("container"))
     wanted = bool(query.flag("stdin")), bool(query.flag("stdout")), bool(query.flag("stderr")), bool(query.flag("tty"))
     command = tuple(query.texts("command"))
+    await logs.check_host(call, pod)
     if "upgrade" not in call.request.headers:
         raise BadRequest("Upgrade request required")
     if not any(wanted[:3]):
@@ -133,10 +134,9 @@ async def forward(call: Call, sessions: Sessions) -> Response:
     await call.require("create", call.path.subresource)
     await admissions.connect(call)
     pod = await logs.pod_of(call)
+    await logs.check_host(call, pod)
     if "upgrade" not in call.request.headers:
         raise BadRequest("Upgrade request required")
-    if not pod.spec.nodeName:
-        raise BadRequest(f"pod {pod.metadata.name} does not have a host assigned")
     if pod.status.phase != "Running":
         raise BadRequest(f"unable to forward port because pod is not running. Current status={pod.status.phase}")
     if not websockets.is_asked(call.request.headers):
