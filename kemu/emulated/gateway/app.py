@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
+from kemu.emulated.apiserver.registry import deletions
 from kemu.emulated.gateway import aggregation, custom, discoveries, flows, monitoring, statuses
 from kemu.emulated.gateway.answers import refusals, responses
 from kemu.emulated.gateway.answers.representations import Representations
@@ -142,9 +143,6 @@ class Gateway:
         ):
             calls.patience_s(request)
         number = self._backends.number(info.server)
-        found = await monitoring.health(request, self._backends)
-        if found is not None:
-            return found
         certificate = (scope.get("extensions") or {}).get(connections.TLS)
         backend = self._backends.of(request.peer, number)
         user = await self._settings.authenticator.authenticate(request.headers, certificate)
@@ -153,6 +151,11 @@ class Gateway:
             asks = headers, _right(request), backend.check, backend.last_modes
             user = await impersonations.impersonated(user, *asks)
         request.user = user
+        if info.parts is None and (found := await monitoring.health(request, self._backends)) is not None:
+            if "/" in request.path.strip("/"):
+                # The whole is for everybody, also where no API server could say so.
+                await self._require(request, backend)
+            return found
         asked.flow = await self._flows.headers(request, backend)
         path = info.parts
         if request.path.rstrip("/") == "/version":
@@ -204,7 +207,7 @@ class Gateway:
         )  # fmt: skip
         if request.method in _WITH_BODY and not request.user.is_master:
             # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
-            await call.require(info.verb, _part(path))
+            await call.require(info.verb, path.subresource)
         try:
             handler = self._handler(call)
             asked.warning = warning
@@ -228,7 +231,7 @@ class Gateway:
             raise
         except (BadRequest, Invalid, MethodNotAllowed, NotAcceptable, NotFound, UnsupportedMediaType):
             # Found before any API server was asked. Who has no right is told that first.
-            await call.require(info.verb, _part(path))
+            await call.require(info.verb, path.subresource)
             raise
 
     def _removed(self, path: Path) -> Resource | None:
@@ -264,6 +267,8 @@ class Gateway:
         elif verb == "list" and method == "GET":
             handler, produced = self._list, routes.STREAMED
         else:
+            if method == "DELETE" and not path.name:
+                deletions.refuse_collections(row)
             handler = _of(_OBJECTS if path.name else _collections(call), method)
         if not isinstance(row, CustomResource):
             routes.check(call.request, produced)
@@ -341,12 +346,15 @@ def _right(request: Request) -> Right:
     verb, path = request.info.verb, request.info.parts
     if path is None:
         return Right(verb, path=request.path)
-    name = path.name
+    name, namespace = path.name, path.namespace
+    if path.resource == "namespaces" and not path.group:
+        # The namespace of a namespace is itself, as in RequestInfo.
+        namespace = name
     if not name and verb in ("list", "watch", "deletecollection"):
         with contextlib.suppress(selectors.SelectorError):
             parsed = selectors.parse_fields(request.query.text("fieldSelector"), path.resource)
             name = dict(parsed.equals).get("metadata.name", "")
-    return Right(verb, path.group, path.resource, path.namespace, name, path.subresource)
+    return Right(verb, path.group, path.resource, namespace, name, path.subresource)
 
 
 def _part(path: Path) -> str:

@@ -88,6 +88,7 @@ async def document(
             body, tag = _aggregated(path, more, media, removed_betas)
             return _tagged(request, f"{media};{aggregated.PARAMETERS}", body, tag)
     if path == "/api":
+        routes.check_document(request, negotiation.SERVED)
         body = documents.text(legacy.api_versions(request.headers.get("host", "")))
     elif path.startswith(openapi.ROOT):
         schemas = await others.schemas(backend) if others is not None else {}

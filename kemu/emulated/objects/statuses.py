@@ -54,7 +54,7 @@ def _fill(details: meta_v1_pb2.StatusDetails, given: Mapping[str, Any]) -> None:
 @lru_cache(256)
 def _group(kind: str) -> str:
     """The API group of what an error names: a plural, perhaps with a subresource, or a kind."""
-    if kind.endswith("Options"):
+    if kind.endswith("Options") and kind != "PodLogOptions":
         return "meta.k8s.io"
     plural = kind.partition("/")[0]
     resource = resources.BY_PLURAL.get(plural) or resources.BY_KIND.get(kind)

@@ -62,7 +62,7 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> Body
             raise BadRequest(f"the object is not a {resource.kind}: {error}") from None
         return obj, [], ()
     plain, problems = parse(data, content_type, f"must be of type {resource.kind}")
-    _check_kind(resource, plain)
+    _check_kind(resource, plain, data)
     # Go's decoder reads the second value of a key into what it has made of the first.
     folded = _folded(plain) if problems and content_type == JSON else plain
     assert isinstance(folded, dict)
@@ -142,17 +142,34 @@ def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], li
         else:
             found, repeated = yaml_texts.load(data)
             twice = [_unmarshal_errors(repeated)] if repeated else []
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        why = f"couldn't get version/kind; json parse error: {error}"
-        raise BadRequest(f"the object provided is unrecognized ({what}): {why}") from None
+    except yaml.YAMLError as error:
+        raise unrecognized(what, f"yaml: {yaml_problem(error)}", data) from None
+    except (ValueError, RecursionError) as error:
+        raise unrecognized(what, f"couldn't get version/kind; json parse error: {error}", data) from None
     if found is None:
         return {}, twice
     if not isinstance(found, dict):
         why = f"json: cannot unmarshal {go_kind(found)} into Go value of type {TYPE_META}"
-        raise BadRequest(f"the object provided is unrecognized ({what}): couldn't get version/kind; json parse error: {why}")
+        raise unrecognized(what, f"couldn't get version/kind; json parse error: {why}", data)
     if depth(found) > MAX_DEPTH:
         raise BadRequest(f"the object provided is unrecognized ({what}): exceeded max depth")
+    for name in ("apiVersion", "kind"):
+        value = found.get(name)
+        if value is not None and not isinstance(value, str):
+            why = f"json: cannot unmarshal {go_kind(value)} into Go struct field .{name} of type string"
+            raise unrecognized(what, f"couldn't get version/kind; json parse error: {why}", data)
     return found, twice or duplicates(found)
+
+
+def unrecognized(what: str, why: str, data: bytes) -> BadRequest:
+    """``transformDecodeError``."""
+    shown = data[:_SHOWN].decode(errors="replace") if data.startswith(b"{") else data[:_SHOWN].hex()
+    text = f"{shown} ..." if len(data) > _SHOWN else shown or "<empty>"
+    return BadRequest(f"the object provided is unrecognized ({what}): {why} ({text})")
+
+
+_SHOWN = 30
+"""Bytes of a body that cannot be read."""
 
 
 def _unmarshal_errors(repeated: list[str]) -> str:
@@ -164,7 +181,7 @@ def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
     try:
         found, repeated = yaml_texts.load(data)
     except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: yaml: {_yaml_problem(error)}") from None
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: yaml: {yaml_problem(error)}") from None
     if found is None:
         found = {}
     if not isinstance(found, dict):
@@ -190,7 +207,7 @@ def go_kind(value: Json) -> str:
 _GO_KINDS: dict[type, str] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
 
-def _yaml_problem(error: Exception) -> str:
+def yaml_problem(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
     return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
@@ -280,13 +297,15 @@ def _twice(value: Json, path: str) -> list[str]:
     return found
 
 
-def _check_kind(resource: Resource, data: dict[str, Any]) -> None:
+def _check_kind(resource: Resource, stated: dict[str, Any], data: bytes) -> None:
     """Kind and version may be absent: those of the URL hold."""
-    kind, version = data.get("kind") or resource.kind, data.get("apiVersion") or resource.api_version
+    kind, version = stated.get("kind") or resource.kind, stated.get("apiVersion") or resource.api_version
+    if version.count("/") > 1:
+        raise unrecognized(f"must be of type {resource.kind}", f"unexpected GroupVersion string: {version}", data)
     if (kind, version) == (resource.kind, resource.api_version):
         return
     short = str(version).rpartition("/")[2]
-    found = resources.BY_KIND.get(kind) if isinstance(kind, str) else None
+    found = resources.BY_KIND.get(kind) or resources.BY_KIND.get(kind.removesuffix("List"))
     if found is not None and found.api_version == version:
         package = resource.group.partition(".")[0] or "core"
         why = f"converting ({short}.{kind}) to ({package}.{resource.kind}): unknown conversion"

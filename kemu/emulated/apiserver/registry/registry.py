@@ -257,13 +257,7 @@ class Registry:
         metadata.CopyFrom(obj.metadata)
         entries.place(resource, metadata, namespace)
         name = metadata.name
-        if in_url and name != in_url:
-            if not name:
-                why = f"the name of the object ({in_url} based on URL) was undeterminable: name must be provided"
-                raise kemu_errors.BadRequest(why)
-            raise kemu_errors.BadRequest(
-                f"the name of the object ({name}) does not match the name on the URL ({in_url})"
-            )
+        entries.check_name(name, in_url)
         if not name:
             raise kemu_errors.BadRequest("the name of the object must be set")
         confirm = self._confirmation(resource, metadata.namespace, subresource)

@@ -52,7 +52,9 @@ def mapping(data: bytes, media: str) -> dict[str, Any]:
             found = json.loads(data)
         else:
             found = yaml_texts.load(data)[0]
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
+    except yaml.YAMLError as error:
+        raise BadRequest(f"yaml: {registry_bodies.yaml_problem(error)}") from None
+    except (ValueError, RecursionError) as error:
         raise _unparsed(str(error)) from None
     if found is None:
         return {}

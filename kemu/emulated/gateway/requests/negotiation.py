@@ -38,7 +38,7 @@ class Clause(NamedTuple):
 
 
 @text_cache(1024)
-def negotiate(accept: str) -> Form:
+def negotiate(accept: str, with_tables: bool = True) -> Form:
     """The first clause that can be served. Raises :class:`kemu.errors.NotAcceptable`."""
     if not accept:
         return Form()
@@ -46,16 +46,16 @@ def negotiate(accept: str) -> Form:
         for media in SERVED:
             if clause.type in (media, "application/*", "*/*"):
                 form = _form(media, clause.parameters)
-                if form is not None:
+                if form is not None and (with_tables or form.transform != TABLE):
                     return form
     raise not_acceptable()
 
 
 @text_cache(1024)
-def form(accept: str, include: str, pretty: str, agent: str) -> Form:
+def form(accept: str, include: str, pretty: str, agent: str, with_tables: bool = True) -> Form:
     """The form of an answer, by two headers of its request and the parameters ``includeObject`` and ``pretty``. Raises
-    :class:`kemu.errors.NotAcceptable`, and BadRequest."""
-    found = including(negotiate(accept), include)
+    :class:`kemu.errors.NotAcceptable`."""
+    found = including(negotiate(accept, with_tables), include)
     return found._replace(pretty=True) if is_human(pretty, agent) else found
 
 
@@ -89,13 +89,15 @@ def check_stream(form: Form) -> None:
 
 
 def including(form: Form, include: str) -> Form:
-    """With the parameter ``includeObject``. Raises :class:`kemu.errors.BadRequest`."""
-    if form.transform != TABLE or not include:
-        return form
-    if include not in _INCLUDED:
-        cause = causes.invalid("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
+    """With the parameter ``includeObject``, whatever it says."""
+    return form if form.transform != TABLE or not include else form._replace(include=include)
+
+
+def check_included(form: Form) -> None:
+    """When an answer is there: only then that parameter is read. Raises :class:`kemu.errors.BadRequest`."""
+    if form.transform == TABLE and form.include not in _INCLUDED:
+        cause = causes.invalid("includeObject", form.include, "must be 'Metadata', 'Object', 'None', or empty")
         raise BadRequest(f"Unable to convert to Table as requested: {cause.field}: {cause.message}")
-    return form._replace(include=include)
 
 
 def is_human(pretty: str, agent: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, NamedTuple
 
 from google.protobuf.message import Message
@@ -60,7 +61,8 @@ class Call(NamedTuple):
     async def require(self, verb: str, subresource: str = "") -> None:
         """What the gateway answers itself is for those who may have it. Raises Forbidden, and Refused."""
         path = self.path
-        right = Right(verb, path.group, path.resource, path.namespace, path.name, subresource)
+        namespace = path.name if path.resource == "namespaces" and not path.group else path.namespace
+        right = Right(verb, path.group, path.resource, namespace, path.name, subresource)
         await self.backend.require(self.request.user, right)
 
     def where(self) -> api_pb2.Resource:
@@ -92,6 +94,9 @@ class Call(NamedTuple):
         )
 
 
+_UNITLESS = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
+
+
 def patience_s(request: Request) -> float:
     """What the client is ready to wait (``parseTimeout``). Raises :class:`kemu.errors.BadRequest`."""
     text = request.query.text("timeout")
@@ -100,7 +105,7 @@ def patience_s(request: Request) -> float:
     try:
         seconds = times.parse_duration(text) / SECOND_NS
     except ValueError:
-        what = "missing unit in duration" if text.isdecimal() else "invalid duration"
+        what = "missing unit in duration" if _UNITLESS.fullmatch(text) else "invalid duration"
         raise BadRequest(f'invalid timeout specified in the request URL - time: {what} "{text}"') from None
     return min(seconds, PATIENCE_S) if seconds > 0 else PATIENCE_S
 

@@ -7,6 +7,7 @@ from typing import Any
 from kemu.emulated.apiserver.registry import deletions
 from kemu.emulated.gateway.answers import representations, responses
 from kemu.emulated.gateway.answers.responses import Response
+from kemu.emulated.gateway.backends import Refused
 from kemu.emulated.gateway.requests import delete_options
 from kemu.emulated.gateway.verbs import reads
 from kemu.emulated.gateway.verbs.calls import Call
@@ -26,7 +27,11 @@ async def delete(call: Call) -> Response:
     options = await _options(call)
     request = _request(call, options)
     request.name = call.path.name
-    answer = await call.ask("Delete", request)
+    try:
+        answer = await call.ask("Delete", request)
+    except Refused as refused:
+        refused.warnings = [*refused.warnings, *deletions.warnings(request)]
+        raise
     headers = responses.warnings(answer.warnings)
     status = 202 if not answer.gone and options.HasField("orphanDependents") and not options.orphanDependents else 200
     if not answer.gone or call.row.plural in RETURNED:

@@ -36,7 +36,7 @@ async def read(call: Call) -> Response:
         sources = await contents.sources_of(call, pod, container, for_program=True)
         options = dataclasses.replace(options, sources=sources)
     if not pod.spec.nodeName:
-        return Response(200, _MEDIA, (b"",))
+        return Response(204, "", ())
     await check_host(call, pod)
     instance = streams.find(pod, container, options)
     if instance is None:

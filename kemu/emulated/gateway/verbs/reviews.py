@@ -20,7 +20,7 @@ from kemu.emulated.objects import identities, names, resources
 from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
-from kemu.errors import BadRequest, Cause, Conflict, Forbidden, Unauthorized
+from kemu.errors import BadRequest, Cause, Conflict, Forbidden, NotAcceptable, Unauthorized
 from kemu.messages.k8s import authentication_v1_pb2, authorization_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
@@ -85,7 +85,7 @@ def _path_in_go(spec: _Spec) -> dict[str, str]:
 def _of_selectors(spec: _Spec) -> list[Cause]:
     found: list[Cause] = []
     for name, kind in (("fieldSelector", "field"), ("labelSelector", "label")):
-        if name not in spec.resourceAttributes.DESCRIPTOR.fields_by_name or not spec.resourceAttributes.HasField(name):
+        if not spec.resourceAttributes.HasField(name):  # type: ignore[arg-type]
             continue
         place, selector = f"spec.resourceAttributes.{name}", getattr(spec.resourceAttributes, name)
         if selector.rawSelector and selector.requirements:
@@ -307,7 +307,7 @@ async def _object(call: Call, plural: str, namespace: str, name: str) -> Kuberne
 async def _read(call: Call) -> tuple[Any, admissions.Review]:
     """What is posted, as admission from outside wants it, and who judges it later."""
     row, admission = call.shown, admissions.Review(call)
-    call.request.form()
+    call.request.form(with_tables=False)
     body = await bodies.read(call.request, call.settings.max_body_bytes, ((row.api_version, row.kind),))
     stated = call.write_options()
     options.check_write("CreateOptions", stated)
@@ -315,8 +315,6 @@ async def _read(call: Call) -> tuple[Any, admissions.Review]:
     found, warnings, _ = registry_bodies.read(row, body.data, content_type, stated.field_validation)
     admission.warnings += warnings
     _check_namespace(call, found.metadata)
-    if call.shown is TOKEN_REQUEST:
-        return await admission.mutate(found), admission
     _manage(call, stated, found)
     return await admission.mutate(found), admission
 
@@ -343,7 +341,11 @@ def _manage(call: Call, stated: api_pb2.WriteOptions, found: Any) -> None:
         return
     manager = stated.field_manager or call.request.agent.partition("/")[0]
     entry = found.metadata.managedFields.add(
-        manager=manager, operation="Update", apiVersion=row.api_version, fieldsType="FieldsV1"
+        manager=manager,
+        operation="Update",
+        apiVersion=row.api_version,
+        fieldsType="FieldsV1",
+        subresource=call.path.subresource,
     )
     entry.time.seconds = int(call.now_s())
     entry.fieldsV1.Raw = json.dumps(fields, separators=(",", ":")).encode()
@@ -368,8 +370,16 @@ def _refuse(call: Call, problems: list[Any], name: str = "") -> None:
 
 
 def _answer(call: Call, message: KubernetesObject, admission: admissions.Review) -> Response:
-    form, row = call.request.form(), call.shown
+    form, row = call.request.form(with_tables=False), call.shown
     message.metadata.SetInParent()
+    if form.transform == negotiation.PARTIAL_LIST:
+        package = row.group.partition(".")[0]
+        kind = f"*{package}.{row.kind}"
+        raise NotAcceptable(f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})")
+    if form.transform:
+        partial = type(message)(metadata=message.metadata)
+        found = representations.message(form, f"meta.k8s.io/{form.version}", negotiation.PARTIAL, partial)
+        return Response(201, form.media, (found,), responses.warnings(admission.warnings))
     body = (representations.message(form, row.api_version, row.kind, message),)
     return Response(201, form.media, body, responses.warnings(admission.warnings))
 

@@ -56,6 +56,7 @@ async def watch(call: Call, streams: Streams) -> Response:
         await _accepted(found)
         negotiation.check_stream(form)
         form = negotiation.including(form, query.text("includeObject"))
+        negotiation.check_included(form)
         if websockets.is_asked(call.request.headers):
             return websockets.switching(call.request, None, functools.partial(_serve, call, form, found, lasts_s))
     except BaseException:

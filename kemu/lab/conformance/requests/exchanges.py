@@ -23,7 +23,7 @@ async def send(
     app: Application, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
 ) -> Answer:
     """``path`` and ``query`` are quoted."""
-    stated = dict(headers)
+    stated = {"host": "127.0.0.1", **headers}
     if body or method in ("POST", "PUT", "PATCH"):
         stated["content-length"] = str(len(body))
     scope: Scope = {
