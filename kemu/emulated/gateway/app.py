@@ -263,8 +263,11 @@ class Gateway:
         elif row is components.ROW:
             handler = _of(component_statuses.ONE if path.name else component_statuses.ALL, method)
         elif verb == "watch" and method == "GET":
+            if not path.name:
+                _of(_collections(call), method)
             handler, produced = self._watch, routes.STREAMED
         elif verb == "list" and method == "GET":
+            _of(_collections(call), method)
             handler, produced = self._list, routes.STREAMED
         else:
             if method == "DELETE" and not path.name:

@@ -219,8 +219,11 @@ async def _schema(
     known = request.query.text("hash")
     if known and known != tag:
         return Response(301, "text/html; charset=utf-8", (), ((b"location", f"{path}?hash={tag}".encode()),))
+    accept = request.headers.get("accept", "")
+    if accept and not any("/" in clause.type or clause.type == "*" for clause in negotiation.clauses(accept)):
+        return Response(200, "", ())  # nobody has written anything
     if not _takes(request, negotiation.JSON, _V3_MEDIA):
-        return Response(200, "", ())
+        return Response(406, "", (), ((b"vary", b"Accept"),))
     return _tagged(request, negotiation.JSON, body, tag, b"public, immutable" if known else None)
 
 

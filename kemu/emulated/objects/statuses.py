@@ -29,7 +29,7 @@ def of_error(error: ApiError) -> meta_v1_pb2.Status:
         if error.kind:
             # A custom kind comes with its group, for only its definition knows it.
             details.kind, _, group = error.kind.partition(".")
-            group = group or _group(error.kind)
+            group = group or ("" if error.kind.endswith(".") else _group(error.kind))
             if group:
                 details.group = group
         for cause in error.causes:

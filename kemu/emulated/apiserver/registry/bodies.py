@@ -208,9 +208,15 @@ _GO_KINDS: dict[type, str] = {list: "array", str: "string", bool: "bool", int: "
 
 
 def yaml_problem(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
+    """As ``go-yaml`` says it: the parser counts lines from none, the scanner from one, and the first is not told."""
+    mark, context = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or str(error)
-    return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
+    line = 0
+    if mark is not None and mark.line:
+        line = mark.line + isinstance(error, yaml.scanner.ScannerError)
+    elif context is not None:
+        line = context.line
+    return f"line {line}: {problem}" if line else str(problem)
 
 
 def duplicates(found: Json) -> list[str]:

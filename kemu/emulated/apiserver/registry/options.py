@@ -132,6 +132,14 @@ def version_of_list(text: str) -> int | None:
         raise kemu_errors.BadRequest(f"invalid resource version: {error}") from None
 
 
+def version_of_object(text: str) -> int | None:
+    """What the metadata of an update state. Raises :class:`kemu.errors.ApiError`."""
+    try:
+        return version(text)
+    except ValueError as error:
+        raise kemu_errors.ApiError(str(error).partition(f'"{text}": ')[2]) from None
+
+
 def version_of_watch(text: str) -> int | None:
     """Raises :class:`kemu.errors.ApiError`: code 500 and no reason, as kube-apiserver does."""
     try:

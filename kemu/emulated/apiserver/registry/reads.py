@@ -67,7 +67,9 @@ class Reader:
         if resource.namespaced and not namespace:
             raise kemu_errors.BadRequest("an empty namespace may not be set when a resource name is provided")
         key = resources.key(resource, namespace, name)
-        revision = options.version_of_watch(request.resource_version)
+        # Those that no watch cache has come from the store, whatever is asked for.
+        read_version = options.version_of_list if resource.plural == "events" else options.version_of_watch
+        revision = read_version(request.resource_version)
         entry: Entry | None
         if revision is None:
             entry = await self._storage.read(key)
@@ -107,8 +109,8 @@ class Reader:
             await self._feed.until(revision)
         if selection.converted is not None:
             await selection.converted.catch_up()
-        # With resource version 0 the limit is ignored, as in kube-apiserver.
-        return self._list_cache(selection, 0 if revision == 0 else limit)
+        # With resource version 0 the limit is ignored, as in kube-apiserver, which looks at the text.
+        return self._list_cache(selection, 0 if request.resource_version == "0" else limit)
 
     async def _has_caught_up(self) -> bool:
         """Whether the cache is as new as the store: then an index of it answers instead of a scan of the store, as with

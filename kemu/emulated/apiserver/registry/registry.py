@@ -266,8 +266,13 @@ class Registry:
             found = await self.rewrite_in_turn(strategy, metadata.namespace, name, self._updated, argument, confirm)
             return *found, False
         except kemu_errors.NotFound:
-            if not strategy.create_on_update or metadata.resourceVersion or subresource:
+            if not strategy.create_on_update or subresource:
                 raise
+            if options.version_of_object(metadata.resourceVersion):
+                raise
+            if metadata.uid:
+                key = resources.key(resource, metadata.namespace, name)
+                raise errors.wrong_uid(resource, key, name, metadata.uid, "") from None
         return (await self.create_of(strategy, namespace, obj, by))[0], False, True
 
     async def write_status(self, plural: str, namespace: str, obj: KubernetesObject) -> int:
@@ -437,7 +442,7 @@ class Registry:
         wanted, uid = sent.uid, old.metadata.uid
         if wanted != uid and wanted and not is_patch and not self.has_uid(wanted, uid):
             raise errors.wrong_uid(resource, entry.key, name, wanted, uid)
-        version = options.version_of_list(sent.resourceVersion) if sent.resourceVersion else None
+        version = options.version_of_object(sent.resourceVersion)
         if version:
             if not self._has_version(version, entry.revision):
                 raise errors.modified(resource, name)

@@ -13,6 +13,7 @@ from kemu.emulated.gateway.authentication.impersonations import Right
 from kemu.emulated.gateway.backends import PATIENCE_S, Backend
 from kemu.emulated.gateway.requests import other_forms
 from kemu.emulated.gateway.requests.messages import Request
+from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.requests.paths import Path
 from kemu.emulated.gateway.settings import Settings
 from kemu.emulated.objects import identities, resources, times
@@ -65,6 +66,11 @@ class Call(NamedTuple):
         right = Right(verb, path.group, path.resource, namespace, path.name, subresource)
         await self.backend.require(self.request.user, right)
 
+    def form(self) -> Form:
+        """How the answer is to be written. Raises :class:`kemu.errors.NotAcceptable`."""
+        # Nobody has said how reviews and most parts of objects would look in a Table.
+        return self.request.form(self.path.subresource in _IN_TABLES and self.row.group not in _REVIEWS)
+
     def where(self) -> api_pb2.Resource:
         version = self.path.version if isinstance(self.row, CustomResource) else ""
         return api_pb2.Resource(resource=self.row.plural, namespace=self.path.namespace, version=version)
@@ -94,6 +100,8 @@ class Call(NamedTuple):
         )
 
 
+_IN_TABLES = ("", "status", "scale")
+_REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
 _UNITLESS = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
 
 

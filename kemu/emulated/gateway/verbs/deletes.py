@@ -15,15 +15,16 @@ from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.v1 import api_pb2
 
 RETURNED = frozenset((
-    "csidrivers", "csinodes", "namespaces", "persistentvolumeclaims", "persistentvolumes",
-    "pods", "podtemplates", "resourcequotas", "serviceaccounts", "services", "storageclasses", "volumeattachments",
+    "csidrivers", "csinodes", "deviceclasses", "devicetaintrules", "namespaces", "persistentvolumeclaims",
+    "persistentvolumes", "pods", "podtemplates", "resourceclaims", "resourceclaimtemplates", "resourcequotas",
+    "resourceslices", "serviceaccounts", "services", "storageclasses", "volumeattachments",
     "volumeattributesclasses",
 ))  # fmt: skip
 """Kinds of which a delete answers with the last state of what it has removed (``Store.ReturnDeletedObject``)."""
 
 
 async def delete(call: Call) -> Response:
-    form = call.request.form()
+    form = call.form()
     options = await _options(call)
     request = _request(call, options)
     request.name = call.path.name
@@ -45,7 +46,7 @@ async def delete(call: Call) -> Response:
 
 
 async def delete_collection(call: Call) -> Response:
-    form = call.request.form()
+    form = call.form()
     listed = reads.asked(call)
     reads.check_meaning(call, listed)
     options = await _options(call)

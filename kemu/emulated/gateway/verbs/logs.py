@@ -28,6 +28,7 @@ _MEDIA = "text/plain"
 
 
 async def read(call: Call) -> Response:
+    call.form()
     options = _options(call)
     await call.require("get", "log")
     pod = await pod_of(call)
@@ -73,13 +74,15 @@ def _options(call: Call) -> streams.Options:
     since_s = None
     if text := query.text("sinceTime"):
         if numbers["sinceSeconds"] is not None:
-            problems.append(causes.forbidden("", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+            problems.append(causes.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
         try:
             since_s = times.parse_time(text) // 1_000_000_000
         except ValueError as error:
             raise BadRequest(f"sinceTime: {error}") from None
     elif (seconds := numbers["sinceSeconds"]) is not None:
         since_s = int(call.now_s()) - seconds
+    if query.text("stream"):
+        problems.append(causes.forbidden("stream", "may not be specified"))
     if problems:
         raise causes.error_of_kind("PodLogOptions", "PodLogOptions", call.path.name, problems)
     return streams.Options(

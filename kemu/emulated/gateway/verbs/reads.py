@@ -15,7 +15,7 @@ from kemu.messages.v1 import api_pb2
 
 
 async def get(call: Call) -> Response:
-    form = call.request.form()
+    form = call.form()
     request = api_pb2.GetRequest(
         resource=call.where(),
         name=call.path.name,
@@ -27,7 +27,7 @@ async def get(call: Call) -> Response:
 
 
 async def list_(call: Call) -> Response:
-    return await answered(call, call.request.form(), await call.ask("List", asked(call)))
+    return await answered(call, call.form(), await call.ask("List", asked(call)))
 
 
 async def answered(call: Call, form: Form, found: api_pb2.ListResponse) -> Response:

@@ -121,7 +121,10 @@ def _of_metadata(review: Any, text: str) -> list[Cause]:
     metadata.ClearField("managedFields")
     if "namespace" in text:
         metadata.ClearField("namespace")
-    return [causes.invalid("metadata", review.metadata, text)] if metadata.ByteSize() else []
+    if not metadata.ByteSize():
+        return []
+    shown = json.dumps(convert.to_json(review.metadata), ensure_ascii=False, separators=(",", ":"))
+    return [Cause("metadata", causes.INVALID, f"Invalid value: {shown}: {text}")]
 
 
 async def _decide(
@@ -307,7 +310,7 @@ async def _object(call: Call, plural: str, namespace: str, name: str) -> Kuberne
 async def _read(call: Call) -> tuple[Any, admissions.Review]:
     """What is posted, as admission from outside wants it, and who judges it later."""
     row, admission = call.shown, admissions.Review(call)
-    call.request.form(with_tables=False)
+    call.form()
     body = await bodies.read(call.request, call.settings.max_body_bytes, ((row.api_version, row.kind),))
     stated = call.write_options()
     options.check_write("CreateOptions", stated)
@@ -315,6 +318,8 @@ async def _read(call: Call) -> tuple[Any, admissions.Review]:
     found, warnings, _ = registry_bodies.read(row, body.data, content_type, stated.field_validation)
     admission.warnings += warnings
     _check_namespace(call, found.metadata)
+    if call.shown is TOKEN_REQUEST and not found.spec.HasField("expirationSeconds"):
+        found.spec.expirationSeconds = service_accounts.USUAL_S
     _manage(call, stated, found)
     return await admission.mutate(found), admission
 
@@ -370,7 +375,7 @@ def _refuse(call: Call, problems: list[Any], name: str = "") -> None:
 
 
 def _answer(call: Call, message: KubernetesObject, admission: admissions.Review) -> Response:
-    form, row = call.request.form(with_tables=False), call.shown
+    form, row = call.form(), call.shown
     message.metadata.SetInParent()
     if form.transform == negotiation.PARTIAL_LIST:
         package = row.group.partition(".")[0]

@@ -18,7 +18,7 @@ from kemu.emulated.gateway.verbs.sessions import proxies, requests
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
-from kemu.errors import ApiError, BadRequest, NotFound
+from kemu.errors import ApiError, BadRequest, Invalid, NotFound
 from kemu.messages.k8s import autoscaling_v1_pb2, core_v1_pb2, meta_v1_pb2, policy_v1_pb2
 from kemu.messages.v1 import api_pb2
 
@@ -73,7 +73,7 @@ _LONGEST_CLIENT = 63
 
 async def bind(call: Call) -> Response:
     """Bind a pod, or, as in old times, in the collection ``bindings``."""
-    form = call.request.form(with_tables=False)
+    form = call.form()
     binding = await _message(call, BINDING)
     name = _check_address(call, "Binding", binding.metadata)
     target = binding.target
@@ -103,11 +103,16 @@ async def bind(call: Call) -> Response:
 
 
 async def _evict(call: Call) -> Response:
-    form = call.request.form(with_tables=False)
+    form = call.form()
     eviction = await _message(call, *EVICTIONS)
     _check_address(call, "Eviction", eviction.metadata)
     wanted = eviction.deleteOptions
-    delete_options.check(wanted)
+    try:
+        delete_options.check(wanted)
+    except Invalid:
+        # It is found when the pod is deleted.
+        await call.ask("Get", api_pb2.GetRequest(resource=_pods(call), name=call.path.name))
+        raise
     request = api_pb2.EvictRequest(
         namespace=call.path.namespace,
         name=call.path.name,

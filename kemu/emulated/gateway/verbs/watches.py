@@ -163,6 +163,8 @@ async def _body(
         while await found.wait(ends_at):
             for events in found.take(EVENTS_AT_A_TIME, BYTES_AT_A_TIME):
                 for event in events:
+                    if form.transform == negotiation.PARTIAL_LIST and event.type in _TYPES:
+                        return  # an object cannot be made a list
                     pieces.append(frame(call, form, event, is_first))
                     is_first = is_first and not pieces[-1]
                     revision = max(revision, event.resource_version)

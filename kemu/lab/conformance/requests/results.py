@@ -46,6 +46,8 @@ _AGE = re.compile(r"\d+(ms|s|m)")
 _TOO_LARGE = re.compile(r"(Too large resource version: |current: )\d+")
 _OLD = re.compile(r"(too old resource version: )\d+ \(\d+\)")
 _VERSIONS = re.compile(r"((?:ResourceVersion in (?:the )?(?:precondition|record|object meta)|in record):? ?\(?)\d+")
+_PATCHED = re.compile(r'(?<=Invalid value: )"\{.*\}"(?=: )', re.DOTALL)
+"""The whole of an object that a patch has made."""
 _POD_CHANGES = "pod updates may not change fields other than"
 _ALLOWED = "RBAC: allowed by "
 """Reasons for which something is allowed are not compared: kemu names none, and of several roles any may be found."""
@@ -129,8 +131,16 @@ def _unpacked(body: bytes) -> Any:
     found: Json = {"apiVersion": api_version, "kind": kind}
     of = meta_v1_pb2.Status if kind == "Status" else _MESSAGES.get((api_version, kind))
     if of is not None:
-        found["object"] = _masked(convert.to_json(of.FromString(message)))
+        found["object"] = _without_empties(_masked(convert.to_json(of.FromString(message))))
     return found
+
+
+def _without_empties(value: Any) -> Any:
+    """Go writes fields without a value, too."""
+    if isinstance(value, dict):
+        found = {key: _without_empties(one) for key, one in value.items()}
+        return {key: one for key, one in found.items() if not comparisons.is_empty(one)}
+    return [_without_empties(one) for one in value] if isinstance(value, list) else value
 
 
 _MESSAGES: dict[tuple[str, str], Any] = {(row.api_version, row.kind): row.message for row in resources.RESOURCES}
@@ -176,5 +186,5 @@ def _masked_text(text: str) -> str:
         text = text.partition("\n")[0]
     if text.startswith(_ALLOWED):
         return ""
-    text = _VERSIONS.sub(r"\1", text)
+    text = _PATCHED.sub("an object", _VERSIONS.sub(r"\1", text))
     return _OLD.sub(r"\1", _TOO_LARGE.sub(r"\1", text))
