@@ -288,6 +288,8 @@ class Gateway:
         return _of(handlers, method)
 
     async def _watch(self, call: Call) -> Response:
+        if call.path.name:
+            await self._require(call.request, call.backend)
         return await watches.watch(call, self._streams)
 
     async def _list(self, call: Call) -> Response:

@@ -268,11 +268,16 @@ class Registry:
         except kemu_errors.NotFound:
             if not strategy.create_on_update or subresource:
                 raise
-            if options.version_of_object(metadata.resourceVersion):
-                raise
+            options.version_of_object(metadata.resourceVersion)
             if metadata.uid:
                 key = resources.key(resource, metadata.namespace, name)
                 raise errors.wrong_uid(resource, key, name, metadata.uid, "") from None
+        if metadata.resourceVersion:
+            # There is nothing that it could be the version of.
+            fresh = type(obj)()
+            fresh.CopyFrom(obj)
+            fresh.metadata.ClearField("resourceVersion")
+            obj = fresh
         return (await self.create_of(strategy, namespace, obj, by))[0], False, True
 
     async def write_status(self, plural: str, namespace: str, obj: KubernetesObject) -> int:

@@ -31,7 +31,7 @@ _TOO_LARGE = "ResourceVersionTooLarge"
 
 
 def of_error(request: Request, error: ApiError) -> Response:
-    return response(request, statuses.of_error(error))
+    return response(request, statuses.of_error(error), error.warnings)
 
 
 def response(request: Request, status: meta_v1_pb2.Status, warnings: Sequence[str] = ()) -> Response:

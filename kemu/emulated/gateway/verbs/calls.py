@@ -69,7 +69,9 @@ class Call(NamedTuple):
     def form(self) -> Form:
         """How the answer is to be written. Raises :class:`kemu.errors.NotAcceptable`."""
         # Nobody has said how reviews and most parts of objects would look in a Table.
-        return self.request.form(self.path.subresource in _IN_TABLES and self.row.group not in _REVIEWS)
+        row, part = self.row, self.path.subresource
+        has_table = part in _IN_TABLES and row.group not in _REVIEWS and (row.plural, part) not in _WITHOUT_TABLES
+        return self.request.form(has_table)
 
     def where(self) -> api_pb2.Resource:
         version = self.path.version if isinstance(self.row, CustomResource) else ""
@@ -101,6 +103,7 @@ class Call(NamedTuple):
 
 
 _IN_TABLES = ("", "status", "scale")
+_WITHOUT_TABLES = (("resourceclaims", "status"), ("podgroups", "status"))
 _REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
 _UNITLESS = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
 

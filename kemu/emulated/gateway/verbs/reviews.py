@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from kemu.emulated.apiserver.registry import bodies as registry_bodies
@@ -33,7 +34,7 @@ AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io/v1", "authentication.k8s.i
 
 async def _access_of_self(call: Call) -> Response:
     review, admission = await _read(call)
-    _refuse(call, [*_of_attributes(review.spec), *_of_metadata(review, "must be empty")])
+    _refuse(call, [*_of_attributes(review.spec), *_of_metadata(review, "must be empty")], "", admission.warnings)
     await _decide(call, review, admission, api_pb2.ReviewRequest())
     return _answer(call, review, admission)
 
@@ -57,7 +58,7 @@ async def _access(call: Call) -> Response:
         if spec.HasField("nonResourceAttributes"):
             text = "disallowed on this kind of request"
             problems.append(causes.invalid("spec.nonResourceAttributes", _path_in_go(spec), text))
-    _refuse(call, problems)
+    _refuse(call, problems, "", admission.warnings)
     await _decide(call, review, admission, api_pb2.ReviewRequest(user=spec.user, groups=spec.groups))
     return _answer(call, review, admission)
 
@@ -340,38 +341,42 @@ def _check_namespace(call: Call, metadata: meta_v1_pb2.ObjectMeta) -> None:
 def _manage(call: Call, stated: api_pb2.WriteOptions, found: Any) -> None:
     """Who has stated it, as for objects that are kept (``FieldManager``)."""
     row = call.shown
-    fields = _fields({key: value for key, value in convert.to_json(found).items() if key in ("spec",)})
+    fields = _fields(convert.to_json(found.spec)) if hasattr(found, "spec") else {}
     del found.metadata.managedFields[:]
     if not fields:
         return
+    fields = {"f:spec": fields}
     manager = stated.field_manager or call.request.agent.partition("/")[0]
     entry = found.metadata.managedFields.add(
         manager=manager,
         operation="Update",
         apiVersion=row.api_version,
         fieldsType="FieldsV1",
-        subresource=call.path.subresource,
     )
+    if call.path.subresource:
+        entry.subresource = call.path.subresource
     entry.time.seconds = int(call.now_s())
     entry.fieldsV1.Raw = json.dumps(fields, separators=(",", ":")).encode()
 
 
 def _fields(value: dict[str, Any]) -> dict[str, Any]:
     """Fields as managed fields state them; lists of reviews are atomic."""
-    return {
-        f"f:{key}": _fields(one) if isinstance(one, dict) else {}
-        for key, one in sorted(value.items())
-        if one not in ({}, None)
-    }
+    found: dict[str, Any] = {}
+    for key, one in sorted(value.items()):
+        below = _fields(one) if isinstance(one, dict) else {}
+        found[f"f:{key}"] = {".": {}, **below} if below else {}
+    return found
 
 
-def _refuse(call: Call, problems: list[Any], name: str = "") -> None:
+def _refuse(call: Call, problems: list[Any], name: str = "", warnings: Sequence[str] = ()) -> None:
     """Raises :class:`kemu.errors.Invalid` where there are any."""
     if problems:
         row = call.shown
         # As Kubernetes writes it, reviews of access have no kind.
         kind = "" if row.api_version == AUTHORIZATION else row.kind
-        raise causes.error_of_kind(f"{kind}.{row.group}", f"{kind}.{row.group}", name, problems)
+        error = causes.error_of_kind(f"{kind}.{row.group}", f"{kind}.{row.group}", name, problems)
+        error.warnings = warnings
+        raise error
 
 
 def _answer(call: Call, message: KubernetesObject, admission: admissions.Review) -> Response:

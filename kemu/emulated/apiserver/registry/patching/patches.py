@@ -128,7 +128,12 @@ class Json:
                 raise BadRequest("Invalid JSON Patch")
             self._patch = {}
         else:
-            self._patch = parse(self._text)
+            try:
+                self._patch = parse(self._text)
+            except BadRequest as error:
+                if self._kind != STRATEGIC:
+                    raise
+                raise BadRequest(error.message.removeprefix("error decoding patch: ")) from None
             self._duplicates = bodies.duplicates(self._patch) if self._level else []
 
     def apply(self, resource: Resource, obj: Message) -> None:
