@@ -6,6 +6,7 @@ writes down what comes back. Before each sequence everything is removed that the
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import ssl
@@ -19,7 +20,7 @@ from urllib.parse import urlparse
 from kemu.emulated.objects import resources
 from kemu.lab.conformance.requests import results, sequences
 from kemu.lab.conformance.requests.exchanges import Answer
-from tests.conformance.generators import requests
+from tests.conformance.generators import request_parts
 from tests.realkube.clusters import Cluster
 
 Json = dict[str, Any]
@@ -36,7 +37,7 @@ class Server:
         self._token = cluster.token
         for name in sequences.NAMESPACES:
             self.send(*sequences.parts_of(sequences.creation_of(name), ()))
-        self._first = {plural: self._listed(plural) for plural in requests.PLURALS}
+        self._first = {plural: self._listed(plural) for plural in request_parts.PLURALS}
 
     def send(self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Nothing is added but Host and Content-Length."""
@@ -45,10 +46,8 @@ class Server:
             self._connection.putheader(name, value)
         if body or method in ("POST", "PUT", "PATCH"):
             self._connection.putheader("Content-Length", str(len(body)))
-        try:
+        with contextlib.suppress(OSError):  # It has not read a body that is too large; its answer is there.
             self._connection.endheaders(body or None)
-        except OSError:
-            pass  # It has not read a body that is too large; its answer is there.
         found = self._connection.getresponse()
         data = found.read()
         if found.will_close:
@@ -60,7 +59,7 @@ class Server:
 
     def clean(self) -> None:
         """As it was before the first sequence."""
-        for plural in requests.PLURALS:
+        for plural in request_parts.PLURALS:
             for name in sorted(self._listed(plural) - self._first[plural]):
                 self._remove(plural, name)
 
@@ -79,7 +78,9 @@ class Server:
         for one in self._ask("GET", _everywhere(plural))[1]["items"]:
             metadata = one["metadata"]
             namespace = metadata.get("namespace")
-            found.add(f"namespaces/{namespace}/{plural}/{metadata['name']}" if namespace else f"{plural}/{metadata['name']}")
+            found.add(
+                f"namespaces/{namespace}/{plural}/{metadata['name']}" if namespace else f"{plural}/{metadata['name']}"
+            )
         return found
 
     def _ask(self, method: str, path: str, body: Json | None = None) -> tuple[int, Json]:

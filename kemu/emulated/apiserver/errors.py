@@ -14,6 +14,7 @@ from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 
 from kemu import errors
+from kemu.emulated.apiserver import dry_runs
 from kemu.emulated.objects import statuses
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import ApiError, Cause
@@ -76,8 +77,10 @@ def _key(key: bytes) -> str:
     text = key.decode()
     for own, theirs in _PLACES.items():
         if text.startswith(own):
-            return theirs + text.removeprefix(own)
-    return text
+            text = theirs + text.removeprefix(own)
+            break
+    # What only pretends to write knows no prefix (``DryRunnableStorage``).
+    return text.removeprefix("/registry") if dry_runs.ACTIVE.get() else text
 
 
 def wrong_uid(resource: Resource, key: bytes, name: str, wanted: str, uid: str, subresource: str = "") -> ApiError:

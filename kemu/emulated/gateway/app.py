@@ -152,8 +152,8 @@ class Gateway:
             user = await impersonations.impersonated(user, *asks)
         request.user = user
         if info.parts is None and (found := await monitoring.health(request, self._backends)) is not None:
-            if "/" in request.path.strip("/"):
-                # The whole is for everybody, also where no API server could say so.
+            if "/" in request.path.strip("/") or request.method != "GET":
+                # To read the whole is for everybody, also where no API server could say so.
                 await self._require(request, backend)
             return found
         asked.flow = await self._flows.headers(request, backend)
@@ -209,6 +209,8 @@ class Gateway:
             # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
             await call.require(info.verb, path.subresource)
         try:
+            if isinstance(row, CustomResource):
+                asked.warning = warning
             handler = self._handler(call)
             asked.warning = warning
             response = await handler(call)

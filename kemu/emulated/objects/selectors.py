@@ -483,7 +483,7 @@ _WORDS = {
 
 
 def _unsupported(field: str, resource: str) -> str:
-    if resource in _KIND_FIELDS:
+    if resource in _KIND_FIELDS or resource not in resources.BY_PLURAL:
         return _WORDS.get(resource, "field label not supported: {}").format(field)
     return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 

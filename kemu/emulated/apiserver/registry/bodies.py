@@ -27,9 +27,7 @@ GO_PROTOBUF = "application/vnd.kubernetes.protobuf"
 """As programs in Go write it: also of fields that have no value (:mod:`kemu.emulated.objects.conversion.go_values`)."""
 MAX_DEPTH = 100
 """Largest depth of nested objects and lists; messages of protobuf are not deeper either."""
-TYPE_META = (
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-)
+TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 """What finds version and kind first (``SimpleMetaFactory``)."""
 _UNMARSHAL = "yaml: unmarshal errors:"
 

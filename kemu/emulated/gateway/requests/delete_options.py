@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import yaml
-
 from kemu.emulated.gateway.requests import bodies, documents, negotiation
 from kemu.emulated.gateway.requests.messages import Request
-from kemu.emulated.objects.managed_fields import go_decoding, schemas
+from kemu.emulated.objects.managed_fields import go_decoding
 from kemu.emulated.objects.managed_fields.schemas import LIST, STRUCT, Field, Type
 from kemu.emulated.objects.validation import causes
-from kemu.errors import BadRequest, Invalid
+from kemu.errors import BadRequest
 from kemu.messages.k8s import meta_v1_pb2
 
 _KIND = "DeleteOptions"
@@ -30,7 +26,9 @@ def read(request: Request, data: bytes) -> meta_v1_pb2.DeleteOptions:
     _check_kind(found.get("apiVersion") or "", found.get("kind") or "")
     if problem := go_decoding.of_json(_OPTIONS, found, _KIND):
         raise BadRequest(problem)
-    return bodies.parse(body._replace(data=documents.text(found), content_type=negotiation.JSON), meta_v1_pb2.DeleteOptions)
+    return bodies.parse(
+        body._replace(data=documents.text(found), content_type=negotiation.JSON), meta_v1_pb2.DeleteOptions
+    )
 
 
 def _check_kind(api_version: str, kind: str) -> None:

@@ -1,7 +1,7 @@
 """What the routes of an API server take and give, which is judged before anything else of a request is read.
 
-kube-apiserver registers a route for each verb of each resource (``endpoints/installer.go``). Its router (``go-restful``)
-looks at the media types by name alone: parameters, qualities and ``application/*`` mean nothing to it.
+kube-apiserver registers a route for each verb of each resource (``endpoints/installer.go``). Its router, that of
+``go-restful``, looks at media types by name alone: parameters, qualities and ``application/*`` mean nothing to it.
 """
 
 from __future__ import annotations

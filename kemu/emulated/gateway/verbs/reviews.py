@@ -54,7 +54,9 @@ async def _access(call: Call) -> Response:
         problems += _of_metadata(review, "must be empty except for namespace")
         stated = spec.resourceAttributes.namespace
         if spec.HasField("resourceAttributes") and stated != review.metadata.namespace:
-            problems.append(causes.invalid("spec.resourceAttributes.namespace", stated, "must match metadata.namespace"))
+            problems.append(
+                causes.invalid("spec.resourceAttributes.namespace", stated, "must match metadata.namespace")
+            )
         if spec.HasField("nonResourceAttributes"):
             text = "disallowed on this kind of request"
             problems.append(causes.invalid("spec.nonResourceAttributes", _path_in_go(spec), text))
@@ -101,7 +103,7 @@ def _of_selectors(spec: _Spec) -> list[Cause]:
 
 
 def _of_requirement(place: str, requirement: Any, *, is_label: bool) -> list[Cause]:
-    """``ValidateLabelSelectorRequirement`` and ``ValidateFieldSelectorRequirement``; operators may be of later times."""
+    """``ValidateLabelSelectorRequirement`` and ``ValidateFieldSelectorRequirement``; operators may be newer."""
     found: list[Cause] = []
     if not is_label and not requirement.key:
         found.append(causes.required(f"{place}.key", "must be specified"))

@@ -54,9 +54,9 @@ async def watch(call: Call, streams: Streams) -> Response:
     found = await streams.open(call.backend, call.request.user, create)
     try:
         await _accepted(found)
-        negotiation.check_stream(form)
         form = negotiation.including(form, query.text("includeObject"))
         negotiation.check_included(form)
+        negotiation.check_stream(form)
         if websockets.is_asked(call.request.headers):
             return websockets.switching(call.request, None, functools.partial(_serve, call, form, found, lasts_s))
     except BaseException:

@@ -1,4 +1,4 @@
-"""What Go's decoders say of texts that are no JSON, or no base64 (``encoding/json/scanner.go``, ``encoding/base64``)."""
+"""What Go's decoders say of texts that are no JSON or no base64 (``encoding/json/scanner.go``, ``encoding/base64``)."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ def problem(data: bytes) -> str:
             return _character(data[at], "after top-level value")
     except _Wrong as error:
         return str(error)
+    except RecursionError:
+        pass  # who reads it looks at the depth
     return ""
 
 

@@ -36,8 +36,8 @@ class _Abort(Exception):
 
 
 def of_json(expression: str | schemas.Type, value: Json, name: str = "") -> str | None:
-    """``expression``: of the type, for :func:`.schemas.resolve`; ``name``: of one that stands in no table. None: nothing
-    is wrong."""
+    """``expression``: of the type, for :func:`.schemas.resolve`; ``name``: of one that stands in no table. None:
+    nothing is wrong."""
     fields = schemas.resolve(expression).fields or {}
     root = name or _name(expression)
     try:

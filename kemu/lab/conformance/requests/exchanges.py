@@ -19,9 +19,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-async def send(
-    app: Application, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
-) -> Answer:
+async def send(app: Application, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes) -> Answer:
     """``path`` and ``query`` are quoted."""
     stated = {"host": "127.0.0.1", **headers}
     if body or method in ("POST", "PUT", "PATCH"):

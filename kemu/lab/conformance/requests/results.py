@@ -16,12 +16,13 @@ import yaml
 from kemu.emulated.gateway.requests import envelopes
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.conversion import convert
+from kemu.emulated.objects.plain import Json
 from kemu.errors import BadRequest
 from kemu.lab.conformance import comparisons
 from kemu.lab.conformance.requests.exchanges import Answer
 from kemu.messages.k8s import meta_v1_pb2
 
-Json = dict[str, Any]
+Document = dict[str, Any]
 
 HEADERS = (
     "allow", "cache-control", "location", "retry-after", "vary", "warning", "www-authenticate",
@@ -54,9 +55,9 @@ _ALLOWED = "RBAC: allowed by "
 _CHOSEN = ("resourceVersion", "continue", "token", "clusterIP", "serverAddress")
 
 
-def of_answer(step: Mapping[str, Any], answer: Answer) -> Json:
+def of_answer(step: Mapping[str, Any], answer: Answer) -> Document:
     """``step``: what was asked."""
-    found: Json = {"code": answer.status}
+    found: Document = {"code": answer.status}
     stated = dict(answer.headers)
     if "content-type" in stated:
         found["type"] = stated["content-type"]
@@ -82,7 +83,7 @@ def token_of(answer: Answer, name: str) -> str:
         return ""
 
 
-def _body(step: Mapping[str, Any], answer: Answer, content_type: str) -> Any:
+def _body(step: Mapping[str, Any], answer: Answer, content_type: str) -> Json:
     if not answer.body:
         return None
     path = step["path"]
@@ -110,32 +111,32 @@ def _is_stream(body: bytes) -> bool:
     return body.startswith(b'{"type":"')
 
 
-def _events(body: bytes) -> list[Any]:
+def _events(body: bytes) -> list[Json]:
     """Of a watch. Bookmarks come when a server finds the time, but for the one after the initial events."""
     found = []
     for line in body.splitlines():
-        event = _masked(json.loads(line))
+        event: Any = _masked(json.loads(line))
         if event.get("type") == "BOOKMARK" and not (event["object"].get("metadata") or {}).get("annotations"):
             continue
         found.append(event)
     return found
 
 
-def _unpacked(body: bytes) -> Any:
+def _unpacked(body: bytes) -> Json:
     if not body.startswith(envelopes.MAGIC):
         return "frames of a watch"
     try:
         api_version, kind, message = envelopes.unpack(body)
     except BadRequest:
         return "broken"
-    found: Json = {"apiVersion": api_version, "kind": kind}
+    found: Document = {"apiVersion": api_version, "kind": kind}
     of = meta_v1_pb2.Status if kind == "Status" else _MESSAGES.get((api_version, kind))
     if of is not None:
         found["object"] = _without_empties(_masked(convert.to_json(of.FromString(message))))
     return found
 
 
-def _without_empties(value: Any) -> Any:
+def _without_empties(value: Json) -> Json:
     """Go writes fields without a value, too."""
     if isinstance(value, dict):
         found = {key: _without_empties(one) for key, one in value.items()}
@@ -146,14 +147,15 @@ def _without_empties(value: Any) -> Any:
 _MESSAGES: dict[tuple[str, str], Any] = {(row.api_version, row.kind): row.message for row in resources.RESOURCES}
 
 
-def _masked(value: Any, name: str = "") -> Any:
+def _masked(value: Json, name: str = "") -> Json:
     if isinstance(value, dict):
         if name == "metadata" and value.get("managedFields"):
             value = {**value, "managedFields": _managers(value["managedFields"])}
         return {key: _masked(one, key) for key, one in value.items()}
     if isinstance(value, list):
         if name == "columnDefinitions":
-            value = [{**one, "description": _given(one.get("description"))} for one in value]
+            # Descriptions of columns are kemu's own words.
+            value = [{key: text for key, text in one.items() if key != "description"} for one in value]
         if name in ("resourceRules", "nonResourceRules"):
             # Roles are found in the order of a Go map.
             value = sorted(value, key=comparisons.canonical)
@@ -169,12 +171,7 @@ def _masked(value: Any, name: str = "") -> Any:
     return _masked_text(value)
 
 
-def _given(text: str | None) -> str:
-    """Descriptions of columns are kemu's own words."""
-    return "is set" if text else ""
-
-
-def _managers(entries: list[Json]) -> list[list[str]]:
+def _managers(entries: list[Document]) -> list[list[str]]:
     """Who has fields. Which is compared by the family ``apply``."""
     return [[one.get(key, "") for key in ("manager", "operation", "subresource")] for one in entries]
 

@@ -33,7 +33,8 @@ USERS = {
     "admin": User("admin", (identities.MASTERS, identities.AUTHENTICATED), "admin-id"),
     "viewer": User("viewer", ("", identities.AUTHENTICATED), "viewer-id"),
 }
-"""As tests/realkube/clusters.py has them, whose file gives every user a group, be its name empty. Their tokens are their names with ``-token``."""
+"""As tests/realkube/clusters.py has them, whose file gives every user a group, be its name empty. Their tokens are their
+names with ``-token``."""
 _PLACES = re.compile(r"\{(version|continue|uid):(\d+)\}")
 _NAMES = {"version": "resourceVersion", "continue": "continue", "uid": "uid"}
 
@@ -66,7 +67,12 @@ async def _play(plane: ControlPlane, steps: Sequence[Json]) -> list[Json]:
 def creation_of(namespace: str) -> Json:
     """The request that makes a namespace."""
     body = json.dumps({"metadata": {"name": namespace}})
-    return {"method": "POST", "path": "/api/v1/namespaces", "body": body, "headers": {"Content-Type": "application/json"}}
+    return {
+        "method": "POST",
+        "path": "/api/v1/namespaces",
+        "body": body,
+        "headers": {"Content-Type": "application/json"},
+    }
 
 
 def parts_of(step: Json, answers: Sequence[Answer]) -> tuple[str, str, str, Mapping[str, str], bytes]:
