@@ -149,7 +149,10 @@ class Gateway:
         asked.is_anonymous = user.name == identities.ANONYMOUS.name
         if headers := request.impersonation():
             asks = headers, _right(request), backend.check, backend.last_modes
-            user = await impersonations.impersonated(user, *asks)
+            try:
+                user = await impersonations.impersonated(user, *asks)
+            except ApiError as error:
+                return refusals.early(request, error)
         request.user = user
         if info.parts is None and (found := await monitoring.health(request, self._backends)) is not None:
             if "/" in request.path.strip("/") or request.method != "GET":

@@ -70,6 +70,8 @@ def odd_write(draw: Draw, subject: parts.Subject, count: int) -> Json:
         return parts.request("PATCH", subject.one(name), query, patch, draw.choice(_PATCHES), **more)
     if kind == 5:
         text = draw.choice(("", "{", "[]", "null", "1", '"x"', "{}", "a: b", " "))
+        if subject.plural == "services" and text in ("null", "{}"):
+            text = "{"  # an address would be drawn for it, and told in the refusal
         method = draw.choice(("PUT", "POST"))
         path = subject.collection() if method == "POST" else subject.one(name)
         return parts.request(method, path, query, text, draw.choice(("application/json", "application/yaml")), **more)

@@ -93,6 +93,9 @@ class Reader:
         selection = self._kinds.selection(request.resource, request.label_selector, request.field_selector)
         token = getattr(request, "continue")
         limit = max(request.limit, 0)
+        if selection.is_of_one and not token:
+            # It is read by its key, of which there are no pages (``MatchesSingle``).
+            limit = 0
         if token:
             at, start = _parse_token(token, selection)
             if request.resource_version not in ("", "0"):

@@ -34,6 +34,13 @@ def of_error(request: Request, error: ApiError) -> Response:
     return response(request, statuses.of_error(error), error.warnings)
 
 
+def early(request: Request, error: ApiError) -> Response:
+    """By a filter, before anybody has looked at what is asked for (``RespondWithError``)."""
+    found = of_error(request, error)
+    found.add(_NO_SNIFFING)
+    return found
+
+
 def response(request: Request, status: meta_v1_pb2.Status, warnings: Sequence[str] = ()) -> Response:
     form = _form(request)
     tidied(status)

@@ -49,6 +49,7 @@ def agrees(expect: Json, answered: Json) -> list[str]:
 
 
 async def _play(plane: ControlPlane, steps: Sequence[Json]) -> list[Json]:
+    await plane.runtime.begin()
     tokens = {f"{name}-token": user for name, user in USERS.items()}
     accounts = service_accounts.Tokens(issuer=ISSUER)
     settings = Settings(authenticator=authenticators.Authenticator(tokens, accounts=accounts), accounts=accounts)
