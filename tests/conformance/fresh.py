@@ -93,6 +93,7 @@ ASKED = (
     Asked("metadata", _server("writes"), {"metadata": 40}),
     Asked("fields", _server("writes"), {"fields": 40}),
     Asked("warnings", _server("writes"), {"warnings": 40}),
+    Asked("requests", _server("requests"), {"requests": 40}),
     Asked("garbage", _server("garbage"), {"garbage": 40}),
 )
 ELSEWHERE = {

@@ -337,7 +337,7 @@ def pages(draw: Draw, count: int) -> list[tuple[str, str]]:
         found.append(("limit", draw.choice(("1", "1", "1", "2", "500", *NOT_NUMBERS))))
     if draw.random() < 0.2:
         token = f"{{continue:{draw.randrange(count)}}}"
-        found.append(("continue", draw.choice((token, token, token, f"{token}x", "x", "", "eyJ2IjoibWV0YSJ9", "%%"))))
+        found.append(("continue", draw.choice((token, token, token, f"x{token}", "x", "", "eyJ2IjoibWV0YSJ9", "%%"))))
     return found
 
 

@@ -85,6 +85,8 @@ def unknown_path(draw: Draw, subject: parts.Subject, count: int) -> Json:
             "/apis/v1/pods",
         )
     )
+    if path == f"{subject.collection()}/" and subject.plural in parts.FURNISHED_ALONE:
+        path = f"{subject.one('a')}/"  # the others are of the cluster
     method = "GET" if draw.random() < 0.7 else draw.choice(("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"))
     if method == "DELETE" and path.endswith(f"{subject.collection()}/"):
         method = "GET"

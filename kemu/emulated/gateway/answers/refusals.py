@@ -43,7 +43,9 @@ def early(request: Request, error: ApiError) -> Response:
 
 def response(request: Request, status: meta_v1_pb2.Status, warnings: Sequence[str] = ()) -> Response:
     form = _form(request)
-    tidied(status)
+    parts = request.info.parts
+    # What no watch cache has comes from the store, which does not say when it is worth to ask again.
+    tidied(status, retries=parts is None or parts.resource != "events")
     if status.message == flows.MESSAGE:
         # Nobody has looked at the request (``tooManyRequests``).
         busy = responses.text(status.code, f"{flows.MESSAGE}\n")
@@ -92,11 +94,11 @@ def _is_of_negotiation(status: meta_v1_pb2.Status) -> bool:
     return status.code in (UnsupportedMediaType.code, NotAcceptable.code) and not status.message.startswith(_OF_ROUTES)
 
 
-def tidied(status: meta_v1_pb2.Status) -> meta_v1_pb2.Status:
+def tidied(status: meta_v1_pb2.Status, *, retries: bool = True) -> meta_v1_pb2.Status:
     """As Kubernetes writes it."""
     if status.reason == ApiError.reason:
         status.ClearField("reason")
-    if any(cause.reason == _TOO_LARGE for cause in status.details.causes):
+    if retries and any(cause.reason == _TOO_LARGE for cause in status.details.causes):
         # Clients of Kubernetes ask again then; kemu's own do as their informers say.
         status.details.retryAfterSeconds = 1
     go_values.trim(status.details)

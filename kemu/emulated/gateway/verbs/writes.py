@@ -14,11 +14,14 @@ from kemu.messages.v1 import api_pb2
 
 async def create(call: Call) -> Response:
     form = call.form()
+    bodies.check_media(call.request)
+    stated = call.write_options()
+    options.check_write("CreateOptions", stated)
     body = await read(call)
     request = api_pb2.CreateRequest(
         resource=call.where(),
         object=body.data,
-        options=call.write_options(),
+        options=stated,
         content_type=body.content_type or negotiation.PROTOBUF,  # form_of, inlined
     )
     answer = await call.ask("Create", request)

@@ -33,8 +33,8 @@ USERS = {
     "admin": User("admin", (identities.MASTERS, identities.AUTHENTICATED), "admin-id"),
     "viewer": User("viewer", ("", identities.AUTHENTICATED), "viewer-id"),
 }
-"""As tests/realkube/clusters.py has them, whose file gives every user a group, be its name empty. Their tokens are their
-names with ``-token``."""
+"""As tests/realkube/clusters.py has them, whose file gives every user a group, be its name empty. Their tokens are
+their names with ``-token``."""
 _PLACES = re.compile(r"\{(version|continue|uid):(\d+)\}")
 _NAMES = {"version": "resourceVersion", "continue": "continue", "uid": "uid"}
 
