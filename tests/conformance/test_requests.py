@@ -74,7 +74,7 @@ BUGS: list[tuple[Any, str, Any]] = [
     (routes, "check", _anything),
     (delete_options, "check", _anything),
     (delete_options, "_check_kind", _anything),
-    (negotiation, "check_included", _anything),
+    (negotiation, "is_human", lambda pretty, agent: False),
     (reads, "check_syntax", _anything),
     (refusals, "is_unauthorized", lambda request, status: False),
     (request_infos, "_verb", lambda method, parts, query: method.lower()),

@@ -85,6 +85,9 @@ def _path_in_go(spec: _Spec) -> dict[str, str]:
     return {"Path": spec.nonResourceAttributes.path, "Verb": spec.nonResourceAttributes.verb}
 
 
+_Requirement = meta_v1_pb2.FieldSelectorRequirement | meta_v1_pb2.LabelSelectorRequirement
+
+
 def _of_selectors(spec: _Spec) -> list[Cause]:
     found: list[Cause] = []
     for name, kind in (("fieldSelector", "field"), ("labelSelector", "label")):
@@ -102,7 +105,7 @@ def _of_selectors(spec: _Spec) -> list[Cause]:
     return found
 
 
-def _of_requirement(place: str, requirement: Any, *, is_label: bool) -> list[Cause]:
+def _of_requirement(place: str, requirement: _Requirement, *, is_label: bool) -> list[Cause]:
     """``ValidateLabelSelectorRequirement`` and ``ValidateFieldSelectorRequirement``; operators may be newer."""
     found: list[Cause] = []
     if not is_label and not requirement.key:
@@ -118,7 +121,7 @@ def _of_requirement(place: str, requirement: Any, *, is_label: bool) -> list[Cau
     return found
 
 
-def _of_metadata(review: Any, text: str) -> list[Cause]:
+def _of_metadata(review: KubernetesObject, text: str) -> list[Cause]:
     metadata = meta_v1_pb2.ObjectMeta()
     metadata.CopyFrom(review.metadata)
     metadata.ClearField("managedFields")
@@ -155,7 +158,9 @@ async def _decide(
 async def _rules_of_self(call: Call) -> Response:
     review, admission = await _read(call)
     if not review.spec.namespace:
-        raise BadRequest("no namespace on request")
+        error = BadRequest("no namespace on request")
+        error.warnings = admission.warnings
+        raise error
     await admission.validate(review)
     found = await call.ask("Rules", api_pb2.RulesRequest(namespace=review.spec.namespace))
     # The answer is an object of its own, which does not repeat what was asked.
@@ -340,10 +345,10 @@ def _check_namespace(call: Call, metadata: meta_v1_pb2.ObjectMeta) -> None:
         raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
 
 
-def _manage(call: Call, stated: api_pb2.WriteOptions, found: Any) -> None:
+def _manage(call: Call, stated: api_pb2.WriteOptions, found: KubernetesObject) -> None:
     """Who has stated it, as for objects that are kept (``FieldManager``)."""
     row = call.shown
-    fields = _fields(convert.to_json(found.spec)) if hasattr(found, "spec") else {}
+    fields = _fields(convert.to_json(found).get("spec") or {})
     del found.metadata.managedFields[:]
     if not fields:
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import cast
 
 from kemu.emulated.apiserver.registry import bodies as registry_bodies
 from kemu.emulated.apiserver.registry import options
@@ -20,6 +20,7 @@ from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
 from kemu.errors import ApiError, BadRequest, Invalid, NotFound
 from kemu.messages.k8s import autoscaling_v1_pb2, core_v1_pb2, meta_v1_pb2, policy_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 
 Handler = Callable[[Call], Awaitable[Response]]
@@ -74,7 +75,7 @@ _LONGEST_CLIENT = 63
 async def bind(call: Call) -> Response:
     """Bind a pod, or, as in old times, in the collection ``bindings``."""
     form = call.form()
-    binding = await _message(call, BINDING)
+    binding = cast(core_v1_pb2.Binding, await _message(call, BINDING))
     name = _check_address(call, "Binding", binding.metadata)
     target = binding.target
     found = []
@@ -104,7 +105,7 @@ async def bind(call: Call) -> Response:
 
 async def _evict(call: Call) -> Response:
     form = call.form()
-    eviction = await _message(call, *EVICTIONS)
+    eviction = cast(policy_v1_pb2.Eviction, await _message(call, *EVICTIONS))
     _check_address(call, "Eviction", eviction.metadata)
     wanted = eviction.deleteOptions
     try:
@@ -132,7 +133,7 @@ async def _refuse_stream(call: Call) -> Response:
     raise Refused(meta_v1_pb2.Status(status="Failure", message=_SIMULATED, reason="NotImplemented", code=501))
 
 
-async def _message(call: Call, *rows: Resource) -> Any:
+async def _message(call: Call, *rows: Resource) -> KubernetesObject:
     """What is posted: one of these kinds, the first where nothing is said."""
     kinds = tuple((row.api_version, row.kind) for row in rows)
     body = await bodies.read(call.request, call.settings.max_body_bytes, kinds)
@@ -140,7 +141,8 @@ async def _message(call: Call, *rows: Resource) -> Any:
     options.check_write("CreateOptions", stated)
     row = next((one for one in rows[1:] if one.api_version.encode() in body.data), rows[0])
     content_type = body.content_type or negotiation.PROTOBUF
-    return registry_bodies.read(row, body.data, content_type, stated.field_validation)[0]
+    found: KubernetesObject = registry_bodies.read(row, body.data, content_type, stated.field_validation)[0]
+    return found
 
 
 BINDING = Resource("bindings", "Binding", "v1", core_v1_pb2.Binding, True, (), False)

@@ -66,6 +66,7 @@ async def attach(call: Call, sessions: Sessions) -> Response:
 
 
 async def _command(call: Call, sessions: Sessions, kind: str) -> Response:
+    await call.require(call.request.info.verb, call.path.subresource)
     await call.require("create", call.path.subresource)
     await admissions.connect(call)
     pod = await logs.pod_of(call)
@@ -131,6 +132,7 @@ def _attached(
 
 async def forward(call: Call, sessions: Sessions) -> Response:
     """Port-forward."""
+    await call.require(call.request.info.verb, call.path.subresource)
     await call.require("create", call.path.subresource)
     await admissions.connect(call)
     pod = await logs.pod_of(call)
