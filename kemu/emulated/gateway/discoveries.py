@@ -51,6 +51,7 @@ _AGGREGATED: dict[str, Callable[[Sequence[Version]], dict[str, Any]]] = {
 }
 
 
+_SWAGGER_VARIES = b"Accept", b"Accept-Encoding"
 _V3_MEDIA = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 _V2_MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
@@ -97,11 +98,11 @@ async def document(
         asked = await custom.definitions(backend), await others.swaggers(backend) if others is not None else ()
         if "proto-openapi" in request.headers.get("accept", ""):
             packed_swagger = openapi.packed_swagger(*asked)
-            return _tagged(request, _V2_MEDIA, packed_swagger, tag_of(packed_swagger), None, b"Accept-Encoding")
+            return _tagged(request, _V2_MEDIA, packed_swagger, tag_of(packed_swagger), None, _SWAGGER_VARIES)
         if not _takes(request, negotiation.JSON, _V2_MEDIA):
             return Response(406, "", (), ((b"vary", b"Accept"), (b"vary", b"Accept-Encoding")))
         swagger = openapi.swagger(*asked)
-        return _tagged(request, negotiation.JSON, swagger, tag_of(swagger), None, b"Accept-Encoding")
+        return _tagged(request, negotiation.JSON, swagger, tag_of(swagger), None, _SWAGGER_VARIES)
     else:
         body = _legacy(path, () if path.startswith("/api/") else await _more(backend, others), removed_betas)
     if _is_of_version(path):
@@ -208,7 +209,7 @@ async def _schema(
     """``/openapi/v3`` and what it names (``handler3.HandleGroupVersion``). ``others``: paths of other servers."""
     if path == openapi.ROOT:
         root = openapi.root(definitions, tuple(others.items()))
-        return Response(200, "text/plain; charset=utf-8", (root,), ((b"etag", f'"{tag_of(root)}"'.encode()),))
+        return _tagged(request, "text/plain; charset=utf-8", root, tag_of(root), None, ())
     name = path.removeprefix(openapi.ROOT).strip("/")
     body, tag = openapi.document(name), openapi.tag()
     if body is None:
@@ -240,12 +241,15 @@ def tag_of(body: bytes) -> str:
 
 
 def _tagged(
-    request: Request, media: str, body: bytes, tag: str, control: bytes | None = b"public", vary: bytes = b""
+    request: Request,
+    media: str,
+    body: bytes,
+    tag: str,
+    control: bytes | None = b"public",
+    varies: Sequence[bytes] = (b"Accept",),
 ) -> Response:
-    """``ServeHTTPWithETag``. ``vary``: another header on which the answer depends."""
-    headers = [(b"etag", f'"{tag}"'.encode()), (b"vary", b"Accept")]
-    if vary:
-        headers.append((b"vary", vary))
+    """``ServeHTTPWithETag``. ``varies``: headers on which the answer depends."""
+    headers = [(b"etag", f'"{tag}"'.encode()), *((b"vary", name) for name in varies)]
     if control is not None:
         headers.append((b"cache-control", control))
     if request.headers.get("if-none-match") == f'"{tag}"':
