@@ -551,9 +551,9 @@ def test_with_the_verb_bind_a_role_can_be_given_without_its_rights() -> None:
     ("body", "why"),
     [
         (b"\x02\xc0", "unrecognized"),
-        (b"[]", "it is no object"),
+        (b"[]", "cannot unmarshal array into Go value"),
         (b"{}", "has no apiVersion and kind"),
-        (b'{"apiVersion": "v1", "kind": 7}', "has no apiVersion and kind"),
+        (b'{"apiVersion": "v1", "kind": 7}', "cannot unmarshal number into Go struct field .kind of type string"),
         (b'{"apiVersion": "v1", "kind": "TokenRequest"}', "spec of the TokenRequest cannot be read"),
         (b'{"apiVersion": "v1", "kind": "TokenRequest", "spec": {"audiences": [1]}}', "cannot be read"),
         (b'{"apiVersion": "v1", "kind": "TokenRequest", "spec": {"boundObjectRef": "p"}}', "cannot be read"),

@@ -357,7 +357,7 @@ def test_a_patch_needs_no_version_where_an_update_does() -> None:
     ("patch", "text"),
     [
         (b"{", "error decoding patch"),
-        (b"[1]", "it must be a JSON object"),
+        (b"[1]", "json: cannot unmarshal array into Go value of type map"),
         (b'{"spec": {"nodNeame": "x"}}', "nodNeame"),
         (b'{"spec": {"containers": "none"}}', "spec.containers"),
         (b'{"metadata": {"name": "b"}}', "does not match the name on the URL"),

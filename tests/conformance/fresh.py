@@ -95,6 +95,7 @@ ASKED = (
     Asked("fields", _server("writes"), {"fields": 40}),
     Asked("statuses", _server("writes"), {"statuses": 40}),
     Asked("warnings", _server("writes"), {"warnings": 40}),
+    Asked("requests", _server("requests"), {"requests": 40}),
     Asked("garbage", _server("garbage"), {"garbage": 40}),
 )
 ELSEWHERE = {

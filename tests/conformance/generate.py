@@ -26,6 +26,7 @@ from tests.conformance.generators import (
     patches,
     probes,
     quotas,
+    requests,
     sequences,
     statuses,
     tables,
@@ -64,6 +65,7 @@ GENERATORS = {
     **dict.fromkeys(malformed.FAMILIES, malformed.case),
     **dict.fromkeys(fields.FAMILIES, fields.case),
     **dict.fromkeys(metadata.FAMILIES, metadata.case),
+    **dict.fromkeys(requests.FAMILIES, requests.case),
 }
 
 

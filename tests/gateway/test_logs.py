@@ -106,6 +106,7 @@ async def _tell(cluster: Cluster, name: str, *statuses: dict[str, Any]) -> None:
 
 
 async def _create(cluster: Cluster, *manifests: dict[str, Any]) -> None:
+    await cluster.http.post("/api/v1/nodes", json={"metadata": {"name": "n1"}})
     for one in manifests:
         answer = await cluster.http.post(PODS, json=one)
         assert answer.status_code == 201, answer.text

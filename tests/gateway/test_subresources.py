@@ -110,13 +110,19 @@ def test_commands_in_containers_are_refused_with_a_reason() -> None:
         http = cluster.http
         assert (await http.get(f"{PODS}/a/exec?command=ls")).status_code == 404
         await http.post(PODS, json=pod())
-        assert shown(await http.post(f"{PODS}/a/exec")) == (400, "BadRequest", "Upgrade request required")
         headers = {"connection": "upgrade", "upgrade": "SPDY/3.1"}
         asked = f"{PODS}/a/exec?command=ls&stdout=true"
         refused = (400, "BadRequest", "pod a does not have a host assigned")
         assert shown(await http.post(asked, headers=headers)) == refused
+        # Where it would run comes before everything else.
+        assert shown(await http.post(f"{PODS}/a/exec")) == refused
+        bound = pod("b", nodeName="n1")
+        await http.post(PODS, json=bound)
+        assert shown(await http.post(f"{PODS}/b/exec")) == (404, "NotFound", 'pods "n1" not found')
+        await http.post("/api/v1/nodes", json={"metadata": {"name": "n1"}})
+        assert shown(await http.post(f"{PODS}/b/exec")) == (400, "BadRequest", "Upgrade request required")
         none = (400, "BadRequest", "you must specify at least 1 of stdin, stdout, stderr")
-        assert shown(await http.post(f"{PODS}/a/exec?command=ls", headers=headers)) == none
+        assert shown(await http.post(f"{PODS}/b/exec?command=ls", headers=headers)) == none
         assert (await http.get(f"{PODS}/a/proxy/x")).status_code == 503
 
     gateway_cluster.run(main)

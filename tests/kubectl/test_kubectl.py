@@ -59,7 +59,12 @@ SCENARIO = """
 apiVersion: kemu.dev/v1
 kind: Scenario
 metadata: {name: empty, description: Nobody but an API server}
-spec: {duration: 24h, nodes: [], schedulers: [], controllers: []}
+spec:
+  duration: 24h
+  nodes: []
+  schedulers: []
+  controllers: []
+  apiServers: {disableAdmissionPlugins: [ServiceAccount]}
 """
 
 

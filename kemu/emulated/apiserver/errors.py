@@ -14,6 +14,7 @@ from google.protobuf import any_pb2
 from google.rpc import error_details_pb2, status_pb2
 
 from kemu import errors
+from kemu.emulated.apiserver import dry_runs
 from kemu.emulated.objects import statuses
 from kemu.emulated.objects.resources import Resource
 from kemu.errors import ApiError, Cause
@@ -61,10 +62,31 @@ def modified(resource: Resource, name: str) -> errors.Conflict:
     return conflict(resource, name, why)
 
 
+_PLACES = {
+    "/registry/endpoints/": "/registry/services/endpoints/",
+    "/registry/services/": "/registry/services/specs/",
+    "/registry/nodes/": "/registry/minions/",
+    "/registry/replicationcontrollers/": "/registry/controllers/",
+    "/registry/ingresses/": "/registry/ingress/",
+}
+"""Where Kubernetes keeps what it once called by other names (``SpecialDefaultResourcePrefixes``)."""
+
+
+def _key(key: bytes) -> str:
+    """As Kubernetes has it."""
+    text = key.decode()
+    for own, theirs in _PLACES.items():
+        if text.startswith(own):
+            text = theirs + text.removeprefix(own)
+            break
+    # What only pretends to write knows no prefix (``DryRunnableStorage``).
+    return text.removeprefix("/registry") if dry_runs.ACTIVE.get() else text
+
+
 def wrong_uid(resource: Resource, key: bytes, name: str, wanted: str, uid: str, subresource: str = "") -> ApiError:
     """The precondition on the UID failed, as ``storage.NewInvalidObjError`` words it."""
     why = (
-        f"StorageError: invalid object, Code: 4, Key: {key.decode()}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"StorageError: invalid object, Code: 4, Key: {_key(key)}, ResourceVersion: 0, AdditionalErrorMsg: "
         f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}"
     )
     return conflict(resource, name, why, subresource)

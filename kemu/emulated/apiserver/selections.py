@@ -46,6 +46,7 @@ class Selection:
         "_labels",
         "_takes_all_labels",
         "converted",
+        "is_of_one",
         "namespace",
         "only_index",
         "only_namespace",
@@ -84,6 +85,8 @@ class Selection:
         demands = len(fields.equals) + len(fields.not_equals) + bool(namespace) + (not labels.everything)
         self.only_index = demands == (self.position >= 0)
         """The index alone decides: no need to look into the object."""
+        self.is_of_one = self.position == NAME and bool(namespace or not resource.namespaced)
+        """It asks for a name, of which there can be one."""
         self.only_namespace = demands == bool(namespace)
         """The key alone decides."""
 

@@ -317,6 +317,7 @@ class Requests:
         with request_warnings.Gathering(warnings), dry_runs.Pretending(bool(asked.dry_run)):
             if is_scale:
                 wanted = cast(autoscaling_v1_pb2.Scale, sent)
+                entries.check_address(wanted.metadata, where.namespace, request.name)
                 wire = await self._scaler.scale(where, wanted.metadata.name, lambda scale: wanted, writer)
                 return api_pb2.ObjectResponse(object=wire, warnings=warnings)
             putting = self._registry.put(

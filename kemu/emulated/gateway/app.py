@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 
+from kemu.emulated.apiserver.registry import deletions
 from kemu.emulated.gateway import aggregation, custom, discoveries, flows, monitoring, statuses
 from kemu.emulated.gateway.answers import refusals, responses
 from kemu.emulated.gateway.answers.representations import Representations
@@ -21,6 +22,7 @@ from kemu.emulated.gateway.backends import Backend, Backends, Refused
 from kemu.emulated.gateway.http2 import exchanges
 from kemu.emulated.gateway.limits import connections, lanes
 from kemu.emulated.gateway.monitoring import Metrics
+from kemu.emulated.gateway.requests import negotiation, routes
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.paths import Path
 from kemu.emulated.gateway.settings import Settings
@@ -50,6 +52,7 @@ from kemu.errors import (
     Invalid,
     MethodNotAllowed,
     NotAcceptable,
+    NotFound,
     ServiceUnavailable,
     UnsupportedMediaType,
 )
@@ -130,6 +133,8 @@ class Gateway:
     async def _serve(self, request: Request, scope: Scope, asked: _Asked) -> Response:
         info = request.info
         if info.problem is not None:
+            if isinstance(info.problem, InternalError):
+                return refusals.unread(request, info.problem)
             raise info.problem
         if (
             "timeout" in info.query.values
@@ -138,20 +143,26 @@ class Gateway:
         ):
             calls.patience_s(request)
         number = self._backends.number(info.server)
-        found = await monitoring.health(request, self._backends)
-        if found is not None:
-            return found
         certificate = (scope.get("extensions") or {}).get(connections.TLS)
         backend = self._backends.of(request.peer, number)
         user = await self._settings.authenticator.authenticate(request.headers, certificate)
         asked.is_anonymous = user.name == identities.ANONYMOUS.name
         if headers := request.impersonation():
             asks = headers, _right(request), backend.check, backend.last_modes
-            user = await impersonations.impersonated(user, *asks)
+            try:
+                user = await impersonations.impersonated(user, *asks)
+            except ApiError as error:
+                return refusals.early(request, error)
         request.user = user
+        if info.parts is None and (found := await monitoring.health(request, self._backends)) is not None:
+            if "/" in request.path.strip("/") or request.method != "GET":
+                # To read the whole is for everybody, also where no API server could say so.
+                await self._require(request, backend)
+            return found
         asked.flow = await self._flows.headers(request, backend)
         path = info.parts
         if request.path.rstrip("/") == "/version":
+            routes.check_document(request)
             return discoveries.version()
         others = self._settings.aggregator
         if others and not others.is_quiet and (server := await others.find(request.path, backend)) is not None:
@@ -173,19 +184,24 @@ class Gateway:
             if document.status == 404 and await self._is_elsewhere(request, backend):
                 return responses.text(503, "service unavailable\n")
             return document
-        row = (self._removed(path) if self._settings.removed_betas else None) or _row(path)
+        try:
+            row = (self._removed(path) if self._settings.removed_betas else None) or _row(path)
+        except NotFound:
+            await self._require(request, backend)
+            raise
         if row is None:
             row = await self._kinds.find(backend, path)
         if row is None:
+            await self._require(request, backend)
             if await self._is_elsewhere(request, backend):
                 return responses.text(503, "service unavailable\n")
             return responses.text(404, "404 page not found\n")
         if isinstance(row, CustomResource):
             if _has_wrong_scope(path, row):
                 return responses.text(404, "404 page not found\n")
-            asked.warning = custom.warning(row)
+            warning = custom.warning(row)
         else:
-            asked.warning = DEPRECATED.get((row.api_version, row.plural), "")
+            warning = DEPRECATED.get((row.api_version, row.plural), "")
         about = path.group, path.version, row.collection, _part(path), _scope(path, request.method)
         asked.told = monitoring.Asked(_label(info.verb), *about, "All" if "dryRun" in request.query.values else "")
         call = Call(
@@ -194,9 +210,13 @@ class Gateway:
         )  # fmt: skip
         if request.method in _WITH_BODY and not request.user.is_master:
             # Before the body is read, let alone parsed (``WithAuthorization`` comes before the handlers).
-            await call.require(info.verb, _part(path))
+            await call.require(info.verb, path.subresource)
         try:
-            response = await self._carry_out(call)
+            if isinstance(row, CustomResource):
+                asked.warning = warning
+            handler = self._handler(call)
+            asked.warning = warning
+            response = await handler(call)
             if row.group == flows.GROUP and request.method not in _READS:
                 self._flows.changed()
             if row.plural == custom_kinds.DEFINITIONS and request.method not in _READS:
@@ -207,14 +227,16 @@ class Gateway:
                 others.written(row.plural, backend)
             return response
         except Refused as refused:
+            if refusals.is_unauthorized(request, refused.status):
+                asked.warning = ""
             if refused.status.reason == ServiceUnavailable.reason:
                 self._backends.lost(request.peer, backend)
             if row is events.ROW:
                 refusals.name_group(refused.status, row)
             raise
-        except (BadRequest, Invalid, MethodNotAllowed, NotAcceptable, UnsupportedMediaType):
+        except (BadRequest, Invalid, MethodNotAllowed, NotAcceptable, NotFound, UnsupportedMediaType):
             # Found before any API server was asked. Who has no right is told that first.
-            await call.require(info.verb, _part(path))
+            await call.require(info.verb, path.subresource)
             raise
 
     def _removed(self, path: Path) -> Resource | None:
@@ -225,25 +247,55 @@ class Gateway:
         others = self._settings.aggregator
         return others is not None and await others.is_elsewhere(request.path, backend)
 
-    async def _carry_out(self, call: Call) -> Response:
-        method, path, verb = call.request.method, call.path, call.request.info.verb
+    async def _require(self, request: Request, backend: Backend) -> None:
+        """Raises Forbidden: who has no right to something is not told that it is not there."""
+        if not request.user.is_master:
+            await backend.require(request.user, _right(request))
+
+    def _handler(self, call: Call) -> Handler:
+        """Who answers. Raises :class:`kemu.errors.ApiError` where there is no such route."""
+        row, path = call.row, call.path
+        method, verb = call.request.method, call.request.info.verb
+        produced: Sequence[str] = negotiation.SERVED
+        handler: Handler
+        if path.watches and method != "GET":
+            raise calls.wrong_method()
         if path.subresource:
-            if (call.row.plural, path.subresource) == ("serviceaccounts", "token"):
-                return await _of(_TOKEN, method)(call)
-            handlers = subresources.find(call.row, path.subresource, path.name)
-            if method not in handlers and isinstance(call.row, CustomResource):
-                text = f'{verb} is not supported on resources of kind "{call.row.qualified}"'
-                raise MethodNotAllowed(text, kind=call.row.plural)
-            return await _of(handlers, method)(call)
-        if call.row.api_version == metrics.API_VERSION:
-            return await _of(metrics.HANDLERS, method)(call)
-        if call.row is components.ROW:
-            return await _of(component_statuses.ONE if path.name else component_statuses.ALL, method)(call)
-        if verb == "watch" and method != "HEAD":
-            return await watches.watch(call, self._streams)
-        if verb == "list" and method != "HEAD":
-            return await self._list(call)
-        return await _of(_OBJECTS if path.name else _collections(call), method)(call)
+            handler = self._of_part(call)
+            produced = routes.of_part(path.subresource)
+        elif row.api_version == metrics.API_VERSION:
+            handler = _of(metrics.HANDLERS, method)
+        elif row is components.ROW:
+            handler = _of(component_statuses.ONE if path.name else component_statuses.ALL, method)
+        elif verb == "watch" and method == "GET":
+            if not path.name:
+                _of(_collections(call), method)
+            handler, produced = self._watch, routes.STREAMED
+        elif verb == "list" and method == "GET":
+            _of(_collections(call), method)
+            handler, produced = self._list, routes.STREAMED
+        else:
+            if method == "DELETE" and not path.name:
+                deletions.refuse_collections(row)
+            handler = _of(_OBJECTS if path.name else _collections(call), method)
+        if not isinstance(row, CustomResource):
+            routes.check(call.request, produced)
+        return handler
+
+    def _of_part(self, call: Call) -> Handler:
+        method, path = call.request.method, call.path
+        if (call.row.plural, path.subresource) == ("serviceaccounts", "token"):
+            return _of(_TOKEN, method)
+        handlers = subresources.find(call.row, path.subresource, path.name)
+        if method not in handlers and isinstance(call.row, CustomResource):
+            text = f'{call.request.info.verb} is not supported on resources of kind "{call.row.qualified}"'
+            raise MethodNotAllowed(text, kind=call.row.plural)
+        return _of(handlers, method)
+
+    async def _watch(self, call: Call) -> Response:
+        if call.path.name:
+            await self._require(call.request, call.backend)
+        return await watches.watch(call, self._streams)
 
     async def _list(self, call: Call) -> Response:
         """With a seat, if there are many objects, until they are sent."""
@@ -304,12 +356,15 @@ def _right(request: Request) -> Right:
     verb, path = request.info.verb, request.info.parts
     if path is None:
         return Right(verb, path=request.path)
-    name = path.name
+    name, namespace = path.name, path.namespace
+    if path.resource == "namespaces" and not path.group:
+        # The namespace of a namespace is itself, as in RequestInfo.
+        namespace = name
     if not name and verb in ("list", "watch", "deletecollection"):
         with contextlib.suppress(selectors.SelectorError):
             parsed = selectors.parse_fields(request.query.text("fieldSelector"), path.resource)
             name = dict(parsed.equals).get("metadata.name", "")
-    return Right(verb, path.group, path.resource, path.namespace, name, path.subresource)
+    return Right(verb, path.group, path.resource, namespace, name, path.subresource)
 
 
 def _part(path: Path) -> str:

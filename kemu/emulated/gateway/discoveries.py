@@ -20,10 +20,11 @@ from kemu.emulated.gateway.backends import Backend
 from kemu.emulated.gateway.discovery import aggregated, catalogue, legacy, protobufs
 from kemu.emulated.gateway.discovery.catalogue import Version
 from kemu.emulated.gateway.openapi import documents as openapi
-from kemu.emulated.gateway.requests import negotiation
+from kemu.emulated.gateway.requests import negotiation, routes
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.gateway.requests.paths import Path
 from kemu.emulated.objects.facts import KUBERNETES
+from kemu.errors import NotFound
 
 GO = "go1.26"
 MAJOR, MINOR_NUMBER, _ = KUBERNETES.removeprefix("v").split(".", 2)
@@ -50,6 +51,8 @@ _AGGREGATED: dict[str, Callable[[Sequence[Version]], dict[str, Any]]] = {
 }
 
 
+_SWAGGER_VARIES = b"Accept", b"Accept-Encoding"
+_V3_MEDIA = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
 _V2_MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
@@ -61,9 +64,11 @@ def issuer(request: Request, tokens: Tokens) -> Response | None:
     """What others need to read the tokens of service accounts; None: another document is meant."""
     control = ((b"cache-control", b"public, max-age=3600"),)
     if request.path == "/.well-known/openid-configuration":
+        routes.check_document(request)
         url = f"{request.scheme}://{request.headers.get('host', '')}"
         return Response(200, negotiation.JSON, (tokens.configuration(url),), control)
     if request.path == "/openid/v1/jwks":
+        routes.check_document(request, ("application/jwk-set+json",))
         return Response(200, "application/jwk-set+json", (tokens.keys(),), control)
     return None
 
@@ -75,6 +80,8 @@ async def document(
 
     Raises :class:`kemu.errors.NotAcceptable` for a document of discovery in a form that the server does not have."""
     path = request.path.rstrip("/")
+    if path == "/index.html":
+        path = ""
     if path in _AGGREGATED:
         media = _aggregated_form(request)
         if media:
@@ -82,6 +89,7 @@ async def document(
             body, tag = _aggregated(path, more, media, removed_betas)
             return _tagged(request, f"{media};{aggregated.PARAMETERS}", body, tag)
     if path == "/api":
+        routes.check_document(request, negotiation.SERVED)
         body = documents.text(legacy.api_versions(request.headers.get("host", "")))
     elif path.startswith(openapi.ROOT):
         schemas = await others.schemas(backend) if others is not None else {}
@@ -90,23 +98,27 @@ async def document(
         asked = await custom.definitions(backend), await others.swaggers(backend) if others is not None else ()
         if "proto-openapi" in request.headers.get("accept", ""):
             packed_swagger = openapi.packed_swagger(*asked)
-            return _tagged(request, _V2_MEDIA, packed_swagger, tag_of(packed_swagger))
+            return _tagged(request, _V2_MEDIA, packed_swagger, tag_of(packed_swagger), None, _SWAGGER_VARIES)
+        if not _takes(request, negotiation.JSON, _V2_MEDIA):
+            return Response(406, "", (), ((b"vary", b"Accept"), (b"vary", b"Accept-Encoding")))
         swagger = openapi.swagger(*asked)
-        return _tagged(request, negotiation.JSON, swagger, tag_of(swagger))
+        return _tagged(request, negotiation.JSON, swagger, tag_of(swagger), None, _SWAGGER_VARIES)
     else:
         body = _legacy(path, () if path.startswith("/api/") else await _more(backend, others), removed_betas)
+    if _is_of_version(path):
+        if not body:
+            raise NotFound("the server could not find the requested resource")
+        routes.check_document(request, negotiation.SERVED)
     if not body:
         return responses.text(404, "404 page not found\n")
     if not path:
         return Response(200, negotiation.JSON, (documents.indented(body),))
-    form = negotiation.negotiate(request.headers.get("accept", ""))
-    if form.transform:
-        raise negotiation.not_acceptable()
+    form = negotiation.of_status(request.headers.get("accept", ""), "", "")
     if form.media == negotiation.PROTOBUF and (packed := protobufs.encoded(json.loads(body))) is not None:
         return Response(200, negotiation.PROTOBUF, (packed,))
     if form.media == negotiation.YAML:
         return Response(200, form.media, (documents.as_yaml(body),))
-    if negotiation.is_human(request.query.text("pretty"), request.agent):
+    if form.pretty or negotiation.is_human(request.query.text("pretty"), request.agent):
         body = documents.indented(body)
     return Response(200, negotiation.JSON, (body + b"\n",))
 
@@ -122,6 +134,12 @@ async def _more(backend: Backend, others: Aggregator | None) -> tuple[Version, .
 
 def is_unknown_group(path: Path) -> bool:
     return path.group not in _groups()
+
+
+def _is_of_version(path: str) -> bool:
+    """Whether it names a version of a group of Kubernetes, be it there or not."""
+    parts = path.strip("/").split("/")
+    return (parts[0] == "api" and len(parts) == 2) or (parts[0] == "apis" and len(parts) == 3 and parts[1] in _groups())
 
 
 @lru_cache(1)
@@ -191,18 +209,30 @@ async def _schema(
     """``/openapi/v3`` and what it names (``handler3.HandleGroupVersion``). ``others``: paths of other servers."""
     if path == openapi.ROOT:
         root = openapi.root(definitions, tuple(others.items()))
-        return _tagged(request, "text/plain; charset=utf-8", root, tag_of(root))
+        return _tagged(request, "text/plain; charset=utf-8", root, tag_of(root), None, ())
     name = path.removeprefix(openapi.ROOT).strip("/")
     body, tag = openapi.document(name), openapi.tag()
     if body is None:
         found = openapi.custom_document(name, await custom.versions(backend), definitions) if definitions else None
         if found is None:
-            return responses.text(404, "404 page not found\n")
+            return Response(404, "", ())
         body, tag = found
     known = request.query.text("hash")
     if known and known != tag:
         return Response(301, "text/html; charset=utf-8", (), ((b"location", f"{path}?hash={tag}".encode()),))
-    return _tagged(request, negotiation.JSON, body, tag, b"public, immutable" if known else b"public")
+    accept = request.headers.get("accept", "")
+    if accept and not any("/" in clause.type or clause.type == "*" for clause in negotiation.clauses(accept)):
+        return Response(200, "", ())  # nobody has written anything
+    if not _takes(request, negotiation.JSON, _V3_MEDIA):
+        return Response(406, "", (), ((b"vary", b"Accept"),))
+    return _tagged(request, negotiation.JSON, body, tag, b"public, immutable" if known else None)
+
+
+def _takes(request: Request, *served: str) -> bool:
+    """Whether the client takes one of these; parameters do not matter."""
+    accept = request.headers.get("accept", "")
+    known = {one for media in served for one in (media, f"{media.partition('/')[0]}/*", "*/*")}
+    return not accept or any(clause.type in known for clause in negotiation.clauses(accept))
 
 
 def tag_of(body: bytes) -> str:
@@ -210,9 +240,18 @@ def tag_of(body: bytes) -> str:
     return hashlib.sha512(body).hexdigest().upper()
 
 
-def _tagged(request: Request, media: str, body: bytes, tag: str, control: bytes = b"public") -> Response:
-    """``ServeHTTPWithETag``."""
-    headers = [(b"etag", f'"{tag}"'.encode()), (b"vary", b"Accept"), (b"cache-control", control)]
+def _tagged(
+    request: Request,
+    media: str,
+    body: bytes,
+    tag: str,
+    control: bytes | None = b"public",
+    varies: Sequence[bytes] = (b"Accept",),
+) -> Response:
+    """``ServeHTTPWithETag``. ``varies``: headers on which the answer depends."""
+    headers = [(b"etag", f'"{tag}"'.encode()), *((b"vary", name) for name in varies)]
+    if control is not None:
+        headers.append((b"cache-control", control))
     if request.headers.get("if-none-match") == f'"{tag}"':
         return Response(304, "", (), headers)
     return Response(200, media, (body,), headers)

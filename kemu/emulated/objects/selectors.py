@@ -8,6 +8,7 @@ Label and node selectors match any ``Mapping[str, str]``: a dict or a protobuf m
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -166,19 +167,37 @@ def labels_equal(labels: Labels) -> LabelSelector:
 
 
 def _check_requirement(key: str, operator: str, values: Sequence[str]) -> None:
-    problems = names.label_key(key)
-    if problems:
-        raise SelectorError(f'key: Invalid value: "{key}": {"; ".join(problems)}')
+    """``NewRequirement`` of ``apimachinery/pkg/labels``."""
+    found: list[str] = []
+    if problems := names.label_key(key):
+        found.append(_invalid("key", key, problems))
     if operator in (IN, NOT_IN) and not values:
-        raise SelectorError(f"{key}: for 'in', 'notin' operators, values set can't be empty")
+        found.append("values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty")
     if operator in (EXISTS, DOES_NOT_EXIST) and values:
-        raise SelectorError(f"{key}: values set must be empty for exists and does not exist")
-    if operator in (GT, LT) and (len(values) != 1 or not names.is_int64(values[0])):
-        raise SelectorError(f"{key}: for 'Gt', 'Lt' operators, exactly one value is required, an integer")
-    for value in values:
-        problems = names.label_value(value)
-        if problems:
-            raise SelectorError(f'{key}: Invalid value: "{value}": {"; ".join(problems)}')
+        found.append(f"values: Invalid value: {_list(values)}: values set must be empty for exists and does not exist")
+    if operator in (GT, LT):
+        if len(values) != 1:
+            text = "for 'Gt', 'Lt' operators, exactly one value is required"
+            found.append(f"values: Invalid value: {_list(values)}: {text}")
+        text = "for 'Gt', 'Lt' operators, the value must be an integer"
+        found += [
+            _invalid(f"values[{index}]", value, [text])
+            for index, value in enumerate(values)
+            if not names.is_int64(value)
+        ]
+    for index, value in enumerate(values):
+        if problems := names.label_value(value):
+            found.append(_invalid(f"values[{index}][{key}]", value, problems))
+    if found:
+        raise SelectorError(found[0] if len(found) == 1 else f"[{', '.join(dict.fromkeys(found))}]")
+
+
+def _invalid(field: str, value: str, problems: Sequence[str]) -> str:
+    return f'{field}: Invalid value: "{value}": {"; ".join(problems)}'
+
+
+def _list(values: Sequence[str]) -> str:
+    return json.dumps(list(values), separators=(",", ":"))
 
 
 class _Parser:
@@ -208,10 +227,10 @@ class _Parser:
             if not self._begins():
                 raise self._unexpected(self._peek(), "identifier after ','")
 
-    def _begins(self) -> bool:
-        """Whether a requirement can begin here."""
+    def _begins(self, negates: bool = True) -> bool:
+        """Whether a requirement can begin here, or, without ``!``, a value."""
         token = self._peek()
-        return token == "!" or (token != "" and token[0] not in "=!<>(),")
+        return (token == "!" and negates) or (token != "" and token[0] not in "=!<>(),")
 
     def _requirement(self) -> Requirement:
         token = self._next()
@@ -219,6 +238,9 @@ class _Parser:
         if negated:
             token = self._next()
         key = self._word(token, "identifier")
+        if problems := names.label_key(key):
+            # The parser knows no place.
+            raise SelectorError(_invalid("<nil>", key, problems))
         if negated:
             return self._checked(key, DOES_NOT_EXIST, ())
         following = self._peek()
@@ -227,11 +249,11 @@ class _Parser:
         operator = self._next()
         match operator:
             case "=" | "==":
-                return self._checked(key, IN, (self._value(),))
+                return self._checked(key, IN, (self._exact(),))
             case "!=":
-                return self._checked(key, NOT_IN, (self._value(),))
+                return self._checked(key, NOT_IN, (self._exact(),))
             case ">" | "<":
-                return self._checked(key, GT if operator == ">" else LT, (self._value(),))
+                return self._checked(key, GT if operator == ">" else LT, (self._exact(),))
             case "in" | "notin":
                 return self._checked(key, IN if operator == "in" else NOT_IN, self._values())
             case _:
@@ -240,7 +262,9 @@ class _Parser:
     def _values(self) -> tuple[str, ...]:
         token = self._next()
         if token != "(":
-            raise self._unexpected(token, "'('")
+            raise SelectorError(f"found '{token}' expected: '('")
+        if self._peek() not in (",", ")") and not self._begins(negates=False):
+            raise self._unexpected(self._peek(), "',', ')' or identifier")
         values = [self._value()]
         while True:
             token = self._next()
@@ -248,11 +272,19 @@ class _Parser:
                 return tuple(sorted(dict.fromkeys(values)))
             if token != ",":
                 raise self._unexpected(token, "',' or ')'")
+            if self._peek() not in (",", ")") and not self._begins(negates=False):
+                raise self._unexpected(self._peek(), "',', or identifier")
             values.append(self._value())
 
     def _value(self) -> str:
-        """A value may be empty, before a comma, a parenthesis or the end."""
-        if self._peek() in ("", ",", ")"):
+        """A value in a list; it may be empty, before a comma or a parenthesis."""
+        if self._peek() in (",", ")"):
+            return ""
+        return self._word(self._next(), "identifier")
+
+    def _exact(self) -> str:
+        """The only value, which may be empty before a comma or at the end."""
+        if self._peek() in ("", ","):
             return ""
         return self._word(self._next(), "identifier")
 
@@ -295,6 +327,7 @@ _KIND_FIELDS: dict[str, dict[str, Callable[[Any], str]]] = {
         "spec.hostNetwork": lambda pod: "true" if pod.spec.hostNetwork else "false",
         "status.phase": attrgetter("status.phase"),
         "status.podIP": attrgetter("status.podIP"),
+        "status.podIPs": lambda pod: "",  # taken, but no pod has it (ToSelectableFields)
         "status.nominatedNodeName": attrgetter("status.nominatedNodeName"),
     },
     "nodes": {"spec.unschedulable": lambda node: "true" if node.spec.unschedulable else "false"},
@@ -302,7 +335,6 @@ _KIND_FIELDS: dict[str, dict[str, Callable[[Any], str]]] = {
     "secrets": {"type": attrgetter("type")},
     "certificatesigningrequests": {"spec.signerName": attrgetter("spec.signerName")},
     "replicationcontrollers": {"status.replicas": lambda rc: str(rc.status.replicas)},
-    "replicasets": {"status.replicas": lambda rs: str(rs.status.replicas)},
     "jobs": {"status.successful": lambda job: str(job.status.succeeded)},
     "services": {"spec.clusterIP": attrgetter("spec.clusterIP"), "spec.type": attrgetter("spec.type")},
     "resourceslices": {
@@ -328,7 +360,10 @@ _KIND_FIELDS: dict[str, dict[str, Callable[[Any], str]]] = {
 @lru_cache(1024)
 def supported_fields(resource: str) -> Mapping[str, Callable[[Any], str]]:
     """The fields of a kind, by its plural, that field selectors may name, and how to get each from an object."""
-    return {**_COMMON_FIELDS, **_KIND_FIELDS.get(resource, {})}
+    row = resources.BY_PLURAL.get(resource)
+    # Kinds with fields of their own know only what they have.
+    is_without = resource in _KIND_FIELDS and row is not None and not row.namespaced
+    return {**common_fields(not is_without), **_KIND_FIELDS.get(resource, {})}
 
 
 class FieldSelector:
@@ -403,6 +438,23 @@ def parse_custom_fields(text: str, resource: str, known: Mapping[str, Callable[[
     return FieldSelector(resource, *_requirements(text, resource, known), known)
 
 
+def check_fields(text: str) -> None:
+    """Raises SelectorError for what is no field selector of whatever kind."""
+    _terms_of(text)
+
+
+def _terms_of(text: str) -> list[tuple[str, str, str]]:
+    """Field, operator and value of each term (``fields.ParseSelector``)."""
+    found = []
+    for term in sorted(_TERMS.findall(text)):
+        match = _TERM.fullmatch(term)
+        if match is None:
+            raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
+        field, operator, raw = match.groups()
+        found.append((field, operator, _unescape(raw)))
+    return found
+
+
 def _requirements(
     text: str, resource: str, known: Mapping[str, Callable[[Any], str]]
 ) -> tuple[dict[str, str], list[tuple[str, str]]]:
@@ -410,12 +462,8 @@ def _requirements(
     equals: dict[str, str] = {}
     not_equals: list[tuple[str, str]] = []
     contradiction: list[tuple[str, str]] = []
-    for term in sorted(_TERMS.findall(text)):
-        match = _TERM.fullmatch(term)
-        if match is None:
-            raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
-        field, operator, raw = match.groups()
-        value = _unescape(raw)
+    for stated, operator, value in _terms_of(text):
+        field = _OLD_NAMES.get((resource, stated), stated)
         if field not in known:
             raise SelectorError(_unsupported(field, resource))
         if operator == "!=":
@@ -426,17 +474,24 @@ def _requirements(
     return equals, [*not_equals, *contradiction]
 
 
+_OLD_NAMES = {("pods", "spec.host"): "spec.nodeName"}
+_WORDS = {
+    "jobs": 'field label "{}" not supported for Job',
+    "resourceslices": "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
+}
+"""How a kind says that it does not know a field, where it has its own words."""
+
+
 def _unsupported(field: str, resource: str) -> str:
-    row = resources.BY_PLURAL.get(resource)
-    if resource in _KIND_FIELDS or row is None or not row.group:
-        return f"field label not supported: {field}"
+    if resource in _KIND_FIELDS or resource not in resources.BY_PLURAL:
+        return _WORDS.get(resource, "field label not supported: {}").format(field)
     return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
 def _unescape(value: str) -> str:
     if "\\" not in value:
         if "=" in value:
-            raise SelectorError(f"invalid field selector: unescaped character in '{value}'")
+            raise SelectorError(_UNESCAPED)
         return value
     result = []
     characters = iter(value)
@@ -444,11 +499,15 @@ def _unescape(value: str) -> str:
         if character == "\\":
             character = next(characters, "")
             if character not in ("\\", ",", "="):
-                raise SelectorError(f"invalid field selector: invalid escape sequence in '{value}'")
+                raise SelectorError(f"invalid field selector: invalid escape sequence: \\{character}")
         elif character == "=":
-            raise SelectorError(f"invalid field selector: unescaped character in '{value}'")
+            raise SelectorError(_UNESCAPED)
         result.append(character)
     return "".join(result)
+
+
+_UNESCAPED = f"invalid field selector: unescaped character in value: {ord('=')}"
+"""Go tells the number of the letter."""
 
 
 def _escape(value: str) -> str:

@@ -29,7 +29,7 @@ def of_error(error: ApiError) -> meta_v1_pb2.Status:
         if error.kind:
             # A custom kind comes with its group, for only its definition knows it.
             details.kind, _, group = error.kind.partition(".")
-            group = group or _group(error.kind)
+            group = group or ("" if error.kind.endswith(".") else _group(error.kind))
             if group:
                 details.group = group
         for cause in error.causes:
@@ -54,7 +54,7 @@ def _fill(details: meta_v1_pb2.StatusDetails, given: Mapping[str, Any]) -> None:
 @lru_cache(256)
 def _group(kind: str) -> str:
     """The API group of what an error names: a plural, perhaps with a subresource, or a kind."""
-    if kind.endswith("Options"):
+    if kind.endswith("Options") and kind != "PodLogOptions":
         return "meta.k8s.io"
     plural = kind.partition("/")[0]
     resource = resources.BY_PLURAL.get(plural) or resources.BY_KIND.get(kind)

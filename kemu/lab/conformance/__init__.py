@@ -13,6 +13,7 @@ live          the real kube-scheduler and kemu's, pod by pod, on one live cluste
 merges        the JSON merge patches of recorded cases
 quotas        recorded admissions by quotas and limit ranges, and counts of the quota controller
 readings      conversions between the JSON of recorded cases and the objects of kemu
+requests      recorded requests over HTTP, and what an API server answers to them
 scheduler     recorded decisions and timelines of the kube-scheduler
 storages      the objects of storage in recorded cases
 volumes       recorded cases about volumes: the plugin VolumeBinding over time

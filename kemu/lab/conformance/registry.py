@@ -36,6 +36,7 @@ _MODULES = {
     "patches": ("kemu.lab.conformance.writes.patches", "kemu.lab.conformance.writes.patches"),
     "queues": ("kemu.lab.conformance.controllers.queueing", "kemu.lab.conformance.controllers.queueing"),
     "quota": ("kemu.lab.conformance.quotas.sequences", "kemu.lab.conformance.quotas.sequences"),
+    "requests": ("kemu.lab.conformance.requests.sequences", "kemu.lab.conformance.requests.sequences"),
     "scheduler": ("kemu.lab.conformance.scheduler.questions", "kemu.lab.conformance.scheduler.questions"),
     "statuses": ("kemu.lab.conformance.writes.sequences", "kemu.lab.conformance.writes.sequences"),
     "volumes": ("kemu.lab.conformance.volumes.questions", "kemu.lab.conformance.volumes.questions"),

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from kemu.messages.k8s import meta_v1_pb2 as kemu_dot_k8s_dot_meta__v1__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fkemu/k8s/authorization_v1.proto\x12\x19kemu.k8s.authorization.v1\x1a\x16kemu/k8s/meta_v1.proto\"\xd2\x01\n\x18LocalSubjectAccessReview\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12@\n\x04spec\x18\x02 \x01(\x0b\x32\x32.kemu.k8s.authorization.v1.SubjectAccessReviewSpec\x12\x44\n\x06status\x18\x03 \x01(\x0b\x32\x34.kemu.k8s.authorization.v1.SubjectAccessReviewStatus\"3\n\x15NonResourceAttributes\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0c\n\x04verb\x18\x02 \x01(\t\"9\n\x0fNonResourceRule\x12\r\n\x05verbs\x18\x01 \x03(\t\x12\x17\n\x0fnonResourceURLs\x18\x02 \x03(\t\"\x8a\x01\n\x12ResourceAttributes\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04verb\x18\x02 \x01(\t\x12\r\n\x05group\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\x10\n\x08resource\x18\x05 \x01(\t\x12\x13\n\x0bsubresource\x18\x06 \x01(\t\x12\x0c\n\x04name\x18\x07 \x01(\t\"Z\n\x0cResourceRule\x12\r\n\x05verbs\x18\x01 \x03(\t\x12\x11\n\tapiGroups\x18\x02 \x03(\t\x12\x11\n\tresources\x18\x03 \x03(\t\x12\x15\n\rresourceNames\x18\x04 \x03(\t\"\xd5\x01\n\x17SelfSubjectAccessReview\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12\x44\n\x04spec\x18\x02 \x01(\x0b\x32\x36.kemu.k8s.authorization.v1.SelfSubjectAccessReviewSpec\x12\x44\n\x06status\x18\x03 \x01(\x0b\x32\x34.kemu.k8s.authorization.v1.SubjectAccessReviewStatus\"\xb9\x01\n\x1bSelfSubjectAccessReviewSpec\x12I\n\x12resourceAttributes\x18\x01 \x01(\x0b\x32-.kemu.k8s.authorization.v1.ResourceAttributes\x12O\n\x15nonResourceAttributes\x18\x02 \x01(\x0b\x32\x30.kemu.k8s.authorization.v1.NonResourceAttributes\"\xd2\x01\n\x16SelfSubjectRulesReview\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12\x43\n\x04spec\x18\x02 \x01(\x0b\x32\x35.kemu.k8s.authorization.v1.SelfSubjectRulesReviewSpec\x12\x43\n\x06status\x18\x03 \x01(\x0b\x32\x33.kemu.k8s.authorization.v1.SubjectRulesReviewStatus\"/\n\x1aSelfSubjectRulesReviewSpec\x12\x11\n\tnamespace\x18\x01 \x01(\t\"\xcd\x01\n\x13SubjectAccessReview\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12@\n\x04spec\x18\x02 \x01(\x0b\x32\x32.kemu.k8s.authorization.v1.SubjectAccessReviewSpec\x12\x44\n\x06status\x18\x03 \x01(\x0b\x32\x34.kemu.k8s.authorization.v1.SubjectAccessReviewStatus\"\xe0\x01\n\x17SubjectAccessReviewSpec\x12I\n\x12resourceAttributes\x18\x01 \x01(\x0b\x32-.kemu.k8s.authorization.v1.ResourceAttributes\x12O\n\x15nonResourceAttributes\x18\x02 \x01(\x0b\x32\x30.kemu.k8s.authorization.v1.NonResourceAttributes\x12\x0c\n\x04user\x18\x03 \x01(\t\x12\x0e\n\x06groups\x18\x04 \x03(\t\x12\x0b\n\x03uid\x18\x06 \x01(\t\"e\n\x19SubjectAccessReviewStatus\x12\x0f\n\x07\x61llowed\x18\x01 \x01(\x08\x12\x0e\n\x06\x64\x65nied\x18\x04 \x01(\x08\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x17\n\x0f\x65valuationError\x18\x03 \x01(\t\"\xcd\x01\n\x18SubjectRulesReviewStatus\x12>\n\rresourceRules\x18\x01 \x03(\x0b\x32\'.kemu.k8s.authorization.v1.ResourceRule\x12\x44\n\x10nonResourceRules\x18\x02 \x03(\x0b\x32*.kemu.k8s.authorization.v1.NonResourceRule\x12\x12\n\nincomplete\x18\x03 \x01(\x08\x12\x17\n\x0f\x65valuationError\x18\x04 \x01(\t')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fkemu/k8s/authorization_v1.proto\x12\x19kemu.k8s.authorization.v1\x1a\x16kemu/k8s/meta_v1.proto\"\xd2\x01\n\x18LocalSubjectAccessReview\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12@\n\x04spec\x18\x02 \x01(\x0b\x32\x32.kemu.k8s.authorization.v1.SubjectAccessReviewSpec\x12\x44\n\x06status\x18\x03 \x01(\x0b\x32\x34.kemu.k8s.authorization.v1.SubjectAccessReviewStatus\"3\n\x15NonResourceAttributes\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0c\n\x04verb\x18\x02 \x01(\t\"9\n\x0fNonResourceRule\x12\r\n\x05verbs\x18\x01 \x03(\t\x12\x17\n\x0fnonResourceURLs\x18\x02 \x03(\t\"\xa0\x02\n\x12ResourceAttributes\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04verb\x18\x02 \x01(\t\x12\r\n\x05group\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\x10\n\x08resource\x18\x05 \x01(\t\x12\x13\n\x0bsubresource\x18\x06 \x01(\t\x12\x0c\n\x04name\x18\x07 \x01(\t\x12I\n\rfieldSelector\x18\x08 \x01(\x0b\x32\x32.kemu.k8s.authorization.v1.FieldSelectorAttributes\x12I\n\rlabelSelector\x18\t \x01(\x0b\x32\x32.kemu.k8s.authorization.v1.LabelSelectorAttributes\"p\n\x17\x46ieldSelectorAttributes\x12\x13\n\x0brawSelector\x18\x01 \x01(\t\x12@\n\x0crequirements\x18\x02 \x03(\x0b\x32*.kemu.k8s.meta.v1.FieldSelectorRequirement\"p\n\x17LabelSelectorAttributes\x12\x13\n\x0brawSelector\x18\x01 \x01(\t\x12@\n\x0crequirements\x18\x02 \x03(\x0b\x32*.kemu.k8s.meta.v1.LabelSelectorRequirement\"Z\n\x0cResourceRule\x12\r\n\x05verbs\x18\x01 \x03(\t\x12\x11\n\tapiGroups\x18\x02 \x03(\t\x12\x11\n\tresources\x18\x03 \x03(\t\x12\x15\n\rresourceNames\x18\x04 \x03(\t\"\xd5\x01\n\x17SelfSubjectAccessReview\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12\x44\n\x04spec\x18\x02 \x01(\x0b\x32\x36.kemu.k8s.authorization.v1.SelfSubjectAccessReviewSpec\x12\x44\n\x06status\x18\x03 \x01(\x0b\x32\x34.kemu.k8s.authorization.v1.SubjectAccessReviewStatus\"\xb9\x01\n\x1bSelfSubjectAccessReviewSpec\x12I\n\x12resourceAttributes\x18\x01 \x01(\x0b\x32-.kemu.k8s.authorization.v1.ResourceAttributes\x12O\n\x15nonResourceAttributes\x18\x02 \x01(\x0b\x32\x30.kemu.k8s.authorization.v1.NonResourceAttributes\"\xd2\x01\n\x16SelfSubjectRulesReview\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12\x43\n\x04spec\x18\x02 \x01(\x0b\x32\x35.kemu.k8s.authorization.v1.SelfSubjectRulesReviewSpec\x12\x43\n\x06status\x18\x03 \x01(\x0b\x32\x33.kemu.k8s.authorization.v1.SubjectRulesReviewStatus\"/\n\x1aSelfSubjectRulesReviewSpec\x12\x11\n\tnamespace\x18\x01 \x01(\t\"\xcd\x01\n\x13SubjectAccessReview\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12@\n\x04spec\x18\x02 \x01(\x0b\x32\x32.kemu.k8s.authorization.v1.SubjectAccessReviewSpec\x12\x44\n\x06status\x18\x03 \x01(\x0b\x32\x34.kemu.k8s.authorization.v1.SubjectAccessReviewStatus\"\xe0\x01\n\x17SubjectAccessReviewSpec\x12I\n\x12resourceAttributes\x18\x01 \x01(\x0b\x32-.kemu.k8s.authorization.v1.ResourceAttributes\x12O\n\x15nonResourceAttributes\x18\x02 \x01(\x0b\x32\x30.kemu.k8s.authorization.v1.NonResourceAttributes\x12\x0c\n\x04user\x18\x03 \x01(\t\x12\x0e\n\x06groups\x18\x04 \x03(\t\x12\x0b\n\x03uid\x18\x06 \x01(\t\"e\n\x19SubjectAccessReviewStatus\x12\x0f\n\x07\x61llowed\x18\x01 \x01(\x08\x12\x0e\n\x06\x64\x65nied\x18\x04 \x01(\x08\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x17\n\x0f\x65valuationError\x18\x03 \x01(\t\"\xcd\x01\n\x18SubjectRulesReviewStatus\x12>\n\rresourceRules\x18\x01 \x03(\x0b\x32\'.kemu.k8s.authorization.v1.ResourceRule\x12\x44\n\x10nonResourceRules\x18\x02 \x03(\x0b\x32*.kemu.k8s.authorization.v1.NonResourceRule\x12\x12\n\nincomplete\x18\x03 \x01(\x08\x12\x17\n\x0f\x65valuationError\x18\x04 \x01(\t')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,23 +39,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_NONRESOURCERULE']._serialized_start=352
   _globals['_NONRESOURCERULE']._serialized_end=409
   _globals['_RESOURCEATTRIBUTES']._serialized_start=412
-  _globals['_RESOURCEATTRIBUTES']._serialized_end=550
-  _globals['_RESOURCERULE']._serialized_start=552
-  _globals['_RESOURCERULE']._serialized_end=642
-  _globals['_SELFSUBJECTACCESSREVIEW']._serialized_start=645
-  _globals['_SELFSUBJECTACCESSREVIEW']._serialized_end=858
-  _globals['_SELFSUBJECTACCESSREVIEWSPEC']._serialized_start=861
-  _globals['_SELFSUBJECTACCESSREVIEWSPEC']._serialized_end=1046
-  _globals['_SELFSUBJECTRULESREVIEW']._serialized_start=1049
-  _globals['_SELFSUBJECTRULESREVIEW']._serialized_end=1259
-  _globals['_SELFSUBJECTRULESREVIEWSPEC']._serialized_start=1261
-  _globals['_SELFSUBJECTRULESREVIEWSPEC']._serialized_end=1308
-  _globals['_SUBJECTACCESSREVIEW']._serialized_start=1311
-  _globals['_SUBJECTACCESSREVIEW']._serialized_end=1516
-  _globals['_SUBJECTACCESSREVIEWSPEC']._serialized_start=1519
-  _globals['_SUBJECTACCESSREVIEWSPEC']._serialized_end=1743
-  _globals['_SUBJECTACCESSREVIEWSTATUS']._serialized_start=1745
-  _globals['_SUBJECTACCESSREVIEWSTATUS']._serialized_end=1846
-  _globals['_SUBJECTRULESREVIEWSTATUS']._serialized_start=1849
-  _globals['_SUBJECTRULESREVIEWSTATUS']._serialized_end=2054
+  _globals['_RESOURCEATTRIBUTES']._serialized_end=700
+  _globals['_FIELDSELECTORATTRIBUTES']._serialized_start=702
+  _globals['_FIELDSELECTORATTRIBUTES']._serialized_end=814
+  _globals['_LABELSELECTORATTRIBUTES']._serialized_start=816
+  _globals['_LABELSELECTORATTRIBUTES']._serialized_end=928
+  _globals['_RESOURCERULE']._serialized_start=930
+  _globals['_RESOURCERULE']._serialized_end=1020
+  _globals['_SELFSUBJECTACCESSREVIEW']._serialized_start=1023
+  _globals['_SELFSUBJECTACCESSREVIEW']._serialized_end=1236
+  _globals['_SELFSUBJECTACCESSREVIEWSPEC']._serialized_start=1239
+  _globals['_SELFSUBJECTACCESSREVIEWSPEC']._serialized_end=1424
+  _globals['_SELFSUBJECTRULESREVIEW']._serialized_start=1427
+  _globals['_SELFSUBJECTRULESREVIEW']._serialized_end=1637
+  _globals['_SELFSUBJECTRULESREVIEWSPEC']._serialized_start=1639
+  _globals['_SELFSUBJECTRULESREVIEWSPEC']._serialized_end=1686
+  _globals['_SUBJECTACCESSREVIEW']._serialized_start=1689
+  _globals['_SUBJECTACCESSREVIEW']._serialized_end=1894
+  _globals['_SUBJECTACCESSREVIEWSPEC']._serialized_start=1897
+  _globals['_SUBJECTACCESSREVIEWSPEC']._serialized_end=2121
+  _globals['_SUBJECTACCESSREVIEWSTATUS']._serialized_start=2123
+  _globals['_SUBJECTACCESSREVIEWSTATUS']._serialized_end=2224
+  _globals['_SUBJECTRULESREVIEWSTATUS']._serialized_start=2227
+  _globals['_SUBJECTRULESREVIEWSTATUS']._serialized_end=2432
 # @@protoc_insertion_point(module_scope)

@@ -35,7 +35,7 @@ class NonResourceRule(_message.Message):
     def __init__(self, verbs: _Optional[_Iterable[str]] = ..., nonResourceURLs: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ResourceAttributes(_message.Message):
-    __slots__ = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
+    __slots__ = ("namespace", "verb", "group", "version", "resource", "subresource", "name", "fieldSelector", "labelSelector")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     VERB_FIELD_NUMBER: _ClassVar[int]
     GROUP_FIELD_NUMBER: _ClassVar[int]
@@ -43,6 +43,8 @@ class ResourceAttributes(_message.Message):
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     SUBRESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    FIELDSELECTOR_FIELD_NUMBER: _ClassVar[int]
+    LABELSELECTOR_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     verb: str
     group: str
@@ -50,7 +52,25 @@ class ResourceAttributes(_message.Message):
     resource: str
     subresource: str
     name: str
-    def __init__(self, namespace: _Optional[str] = ..., verb: _Optional[str] = ..., group: _Optional[str] = ..., version: _Optional[str] = ..., resource: _Optional[str] = ..., subresource: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+    fieldSelector: FieldSelectorAttributes
+    labelSelector: LabelSelectorAttributes
+    def __init__(self, namespace: _Optional[str] = ..., verb: _Optional[str] = ..., group: _Optional[str] = ..., version: _Optional[str] = ..., resource: _Optional[str] = ..., subresource: _Optional[str] = ..., name: _Optional[str] = ..., fieldSelector: _Optional[_Union[FieldSelectorAttributes, _Mapping]] = ..., labelSelector: _Optional[_Union[LabelSelectorAttributes, _Mapping]] = ...) -> None: ...
+
+class FieldSelectorAttributes(_message.Message):
+    __slots__ = ("rawSelector", "requirements")
+    RAWSELECTOR_FIELD_NUMBER: _ClassVar[int]
+    REQUIREMENTS_FIELD_NUMBER: _ClassVar[int]
+    rawSelector: str
+    requirements: _containers.RepeatedCompositeFieldContainer[_meta_v1_pb2.FieldSelectorRequirement]
+    def __init__(self, rawSelector: _Optional[str] = ..., requirements: _Optional[_Iterable[_Union[_meta_v1_pb2.FieldSelectorRequirement, _Mapping]]] = ...) -> None: ...
+
+class LabelSelectorAttributes(_message.Message):
+    __slots__ = ("rawSelector", "requirements")
+    RAWSELECTOR_FIELD_NUMBER: _ClassVar[int]
+    REQUIREMENTS_FIELD_NUMBER: _ClassVar[int]
+    rawSelector: str
+    requirements: _containers.RepeatedCompositeFieldContainer[_meta_v1_pb2.LabelSelectorRequirement]
+    def __init__(self, rawSelector: _Optional[str] = ..., requirements: _Optional[_Iterable[_Union[_meta_v1_pb2.LabelSelectorRequirement, _Mapping]]] = ...) -> None: ...
 
 class ResourceRule(_message.Message):
     __slots__ = ("verbs", "apiGroups", "resources", "resourceNames")

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16kemu/k8s/meta_v1.proto\x12\x10kemu.k8s.meta.v1\"\x9a\x01\n\tCondition\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0e\n\x06status\x18\x02 \x01(\t\x12\x1a\n\x12observedGeneration\x18\x03 \x01(\x03\x12\x32\n\x12lastTransitionTime\x18\x04 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\x0f\n\x07message\x18\x06 \x01(\t\"\xe2\x01\n\rDeleteOptions\x12\x1a\n\x12gracePeriodSeconds\x18\x01 \x01(\x03\x12\x36\n\rpreconditions\x18\x02 \x01(\x0b\x32\x1f.kemu.k8s.meta.v1.Preconditions\x12\x18\n\x10orphanDependents\x18\x03 \x01(\x08\x12\x19\n\x11propagationPolicy\x18\x04 \x01(\t\x12\x0e\n\x06\x64ryRun\x18\x05 \x03(\t\x12\x38\n0ignoreStoreReadErrorWithClusterBreakingPotential\x18\x06 \x01(\x08\"\x17\n\x08\x46ieldsV1\x12\x0b\n\x03Raw\x18\x01 \x01(\x0c\"\xd0\x01\n\rLabelSelector\x12\x45\n\x0bmatchLabels\x18\x01 \x03(\x0b\x32\x30.kemu.k8s.meta.v1.LabelSelector.MatchLabelsEntry\x12\x44\n\x10matchExpressions\x18\x02 \x03(\x0b\x32*.kemu.k8s.meta.v1.LabelSelectorRequirement\x1a\x32\n\x10MatchLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"I\n\x18LabelSelectorRequirement\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08operator\x18\x02 \x01(\t\x12\x0e\n\x06values\x18\x03 \x03(\t\"\x93\x01\n\x08ListMeta\x12\x10\n\x08selfLink\x18\x01 \x01(\t\x12\x17\n\x0fresourceVersion\x18\x02 \x01(\t\x12\x10\n\x08\x63ontinue\x18\x03 \x01(\t\x12\x1a\n\x12remainingItemCount\x18\x04 \x01(\x03\x12.\n\tshardInfo\x18\x05 \x01(\x0b\x32\x1b.kemu.k8s.meta.v1.ShardInfo\"\xc9\x01\n\x12ManagedFieldsEntry\x12\x0f\n\x07manager\x18\x01 \x01(\t\x12\x11\n\toperation\x18\x02 \x01(\t\x12\x12\n\napiVersion\x18\x03 \x01(\t\x12$\n\x04time\x18\x04 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x12\n\nfieldsType\x18\x06 \x01(\t\x12,\n\x08\x66ieldsV1\x18\x07 \x01(\x0b\x32\x1a.kemu.k8s.meta.v1.FieldsV1\x12\x13\n\x0bsubresource\x18\x08 \x01(\t\"+\n\tMicroTime\x12\x0f\n\x07seconds\x18\x01 \x01(\x03\x12\r\n\x05nanos\x18\x02 \x01(\x05\"\x86\x05\n\nObjectMeta\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0cgenerateName\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x10\n\x08selfLink\x18\x04 \x01(\t\x12\x0b\n\x03uid\x18\x05 \x01(\t\x12\x17\n\x0fresourceVersion\x18\x06 \x01(\t\x12\x12\n\ngeneration\x18\x07 \x01(\x03\x12\x31\n\x11\x63reationTimestamp\x18\x08 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x31\n\x11\x64\x65letionTimestamp\x18\t \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\"\n\x1a\x64\x65letionGracePeriodSeconds\x18\n \x01(\x03\x12\x38\n\x06labels\x18\x0b \x03(\x0b\x32(.kemu.k8s.meta.v1.ObjectMeta.LabelsEntry\x12\x42\n\x0b\x61nnotations\x18\x0c \x03(\x0b\x32-.kemu.k8s.meta.v1.ObjectMeta.AnnotationsEntry\x12\x39\n\x0fownerReferences\x18\r \x03(\x0b\x32 .kemu.k8s.meta.v1.OwnerReference\x12\x12\n\nfinalizers\x18\x0e \x03(\t\x12;\n\rmanagedFields\x18\x11 \x03(\x0b\x32$.kemu.k8s.meta.v1.ManagedFieldsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x32\n\x10\x41nnotationsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"}\n\x0eOwnerReference\x12\x12\n\napiVersion\x18\x05 \x01(\t\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x04 \x01(\t\x12\x12\n\ncontroller\x18\x06 \x01(\x08\x12\x1a\n\x12\x62lockOwnerDeletion\x18\x07 \x01(\x08\"5\n\rPreconditions\x12\x0b\n\x03uid\x18\x01 \x01(\t\x12\x17\n\x0fresourceVersion\x18\x02 \x01(\t\"\x1b\n\x0cRawExtension\x12\x0b\n\x03raw\x18\x01 \x01(\x0c\"\x1d\n\tShardInfo\x12\x10\n\x08selector\x18\x01 \x01(\t\"\xa7\x01\n\x06Status\x12,\n\x08metadata\x18\x01 \x01(\x0b\x32\x1a.kemu.k8s.meta.v1.ListMeta\x12\x0e\n\x06status\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x30\n\x07\x64\x65tails\x18\x05 \x01(\x0b\x32\x1f.kemu.k8s.meta.v1.StatusDetails\x12\x0c\n\x04\x63ode\x18\x06 \x01(\x05\"=\n\x0bStatusCause\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x66ield\x18\x03 \x01(\t\"\x91\x01\n\rStatusDetails\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x06 \x01(\t\x12-\n\x06\x63\x61uses\x18\x04 \x03(\x0b\x32\x1d.kemu.k8s.meta.v1.StatusCause\x12\x19\n\x11retryAfterSeconds\x18\x05 \x01(\x05\"&\n\x04Time\x12\x0f\n\x07seconds\x18\x01 \x01(\x03\x12\r\n\x05nanos\x18\x02 \x01(\x05\"\x1a\n\x08Quantity\x12\x0e\n\x06string\x18\x01 \x01(\t\";\n\x0bIntOrString\x12\x0c\n\x04type\x18\x01 \x01(\x03\x12\x0e\n\x06intVal\x18\x02 \x01(\x05\x12\x0e\n\x06strVal\x18\x03 \x01(\t')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16kemu/k8s/meta_v1.proto\x12\x10kemu.k8s.meta.v1\"\x9a\x01\n\tCondition\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0e\n\x06status\x18\x02 \x01(\t\x12\x1a\n\x12observedGeneration\x18\x03 \x01(\x03\x12\x32\n\x12lastTransitionTime\x18\x04 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\x0f\n\x07message\x18\x06 \x01(\t\"\xe2\x01\n\rDeleteOptions\x12\x1a\n\x12gracePeriodSeconds\x18\x01 \x01(\x03\x12\x36\n\rpreconditions\x18\x02 \x01(\x0b\x32\x1f.kemu.k8s.meta.v1.Preconditions\x12\x18\n\x10orphanDependents\x18\x03 \x01(\x08\x12\x19\n\x11propagationPolicy\x18\x04 \x01(\t\x12\x0e\n\x06\x64ryRun\x18\x05 \x03(\t\x12\x38\n0ignoreStoreReadErrorWithClusterBreakingPotential\x18\x06 \x01(\x08\"\x17\n\x08\x46ieldsV1\x12\x0b\n\x03Raw\x18\x01 \x01(\x0c\"\xd0\x01\n\rLabelSelector\x12\x45\n\x0bmatchLabels\x18\x01 \x03(\x0b\x32\x30.kemu.k8s.meta.v1.LabelSelector.MatchLabelsEntry\x12\x44\n\x10matchExpressions\x18\x02 \x03(\x0b\x32*.kemu.k8s.meta.v1.LabelSelectorRequirement\x1a\x32\n\x10MatchLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"I\n\x18\x46ieldSelectorRequirement\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08operator\x18\x02 \x01(\t\x12\x0e\n\x06values\x18\x03 \x03(\t\"I\n\x18LabelSelectorRequirement\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x10\n\x08operator\x18\x02 \x01(\t\x12\x0e\n\x06values\x18\x03 \x03(\t\"\x93\x01\n\x08ListMeta\x12\x10\n\x08selfLink\x18\x01 \x01(\t\x12\x17\n\x0fresourceVersion\x18\x02 \x01(\t\x12\x10\n\x08\x63ontinue\x18\x03 \x01(\t\x12\x1a\n\x12remainingItemCount\x18\x04 \x01(\x03\x12.\n\tshardInfo\x18\x05 \x01(\x0b\x32\x1b.kemu.k8s.meta.v1.ShardInfo\"\xc9\x01\n\x12ManagedFieldsEntry\x12\x0f\n\x07manager\x18\x01 \x01(\t\x12\x11\n\toperation\x18\x02 \x01(\t\x12\x12\n\napiVersion\x18\x03 \x01(\t\x12$\n\x04time\x18\x04 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x12\n\nfieldsType\x18\x06 \x01(\t\x12,\n\x08\x66ieldsV1\x18\x07 \x01(\x0b\x32\x1a.kemu.k8s.meta.v1.FieldsV1\x12\x13\n\x0bsubresource\x18\x08 \x01(\t\"+\n\tMicroTime\x12\x0f\n\x07seconds\x18\x01 \x01(\x03\x12\r\n\x05nanos\x18\x02 \x01(\x05\"\x86\x05\n\nObjectMeta\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x14\n\x0cgenerateName\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x10\n\x08selfLink\x18\x04 \x01(\t\x12\x0b\n\x03uid\x18\x05 \x01(\t\x12\x17\n\x0fresourceVersion\x18\x06 \x01(\t\x12\x12\n\ngeneration\x18\x07 \x01(\x03\x12\x31\n\x11\x63reationTimestamp\x18\x08 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x31\n\x11\x64\x65letionTimestamp\x18\t \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\"\n\x1a\x64\x65letionGracePeriodSeconds\x18\n \x01(\x03\x12\x38\n\x06labels\x18\x0b \x03(\x0b\x32(.kemu.k8s.meta.v1.ObjectMeta.LabelsEntry\x12\x42\n\x0b\x61nnotations\x18\x0c \x03(\x0b\x32-.kemu.k8s.meta.v1.ObjectMeta.AnnotationsEntry\x12\x39\n\x0fownerReferences\x18\r \x03(\x0b\x32 .kemu.k8s.meta.v1.OwnerReference\x12\x12\n\nfinalizers\x18\x0e \x03(\t\x12;\n\rmanagedFields\x18\x11 \x03(\x0b\x32$.kemu.k8s.meta.v1.ManagedFieldsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x1a\x32\n\x10\x41nnotationsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"}\n\x0eOwnerReference\x12\x12\n\napiVersion\x18\x05 \x01(\t\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x04 \x01(\t\x12\x12\n\ncontroller\x18\x06 \x01(\x08\x12\x1a\n\x12\x62lockOwnerDeletion\x18\x07 \x01(\x08\"5\n\rPreconditions\x12\x0b\n\x03uid\x18\x01 \x01(\t\x12\x17\n\x0fresourceVersion\x18\x02 \x01(\t\"\x1b\n\x0cRawExtension\x12\x0b\n\x03raw\x18\x01 \x01(\x0c\"\x1d\n\tShardInfo\x12\x10\n\x08selector\x18\x01 \x01(\t\"\xa7\x01\n\x06Status\x12,\n\x08metadata\x18\x01 \x01(\x0b\x32\x1a.kemu.k8s.meta.v1.ListMeta\x12\x0e\n\x06status\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x30\n\x07\x64\x65tails\x18\x05 \x01(\x0b\x32\x1f.kemu.k8s.meta.v1.StatusDetails\x12\x0c\n\x04\x63ode\x18\x06 \x01(\x05\"=\n\x0bStatusCause\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x66ield\x18\x03 \x01(\t\"\x91\x01\n\rStatusDetails\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x06 \x01(\t\x12-\n\x06\x63\x61uses\x18\x04 \x03(\x0b\x32\x1d.kemu.k8s.meta.v1.StatusCause\x12\x19\n\x11retryAfterSeconds\x18\x05 \x01(\x05\"&\n\x04Time\x12\x0f\n\x07seconds\x18\x01 \x01(\x03\x12\r\n\x05nanos\x18\x02 \x01(\x05\"\x1a\n\x08Quantity\x12\x0e\n\x06string\x18\x01 \x01(\t\";\n\x0bIntOrString\x12\x0c\n\x04type\x18\x01 \x01(\x03\x12\x0e\n\x06intVal\x18\x02 \x01(\x05\x12\x0e\n\x06strVal\x18\x03 \x01(\t')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -47,38 +47,40 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LABELSELECTOR']._serialized_end=664
   _globals['_LABELSELECTOR_MATCHLABELSENTRY']._serialized_start=614
   _globals['_LABELSELECTOR_MATCHLABELSENTRY']._serialized_end=664
-  _globals['_LABELSELECTORREQUIREMENT']._serialized_start=666
-  _globals['_LABELSELECTORREQUIREMENT']._serialized_end=739
-  _globals['_LISTMETA']._serialized_start=742
-  _globals['_LISTMETA']._serialized_end=889
-  _globals['_MANAGEDFIELDSENTRY']._serialized_start=892
-  _globals['_MANAGEDFIELDSENTRY']._serialized_end=1093
-  _globals['_MICROTIME']._serialized_start=1095
-  _globals['_MICROTIME']._serialized_end=1138
-  _globals['_OBJECTMETA']._serialized_start=1141
-  _globals['_OBJECTMETA']._serialized_end=1787
-  _globals['_OBJECTMETA_LABELSENTRY']._serialized_start=1690
-  _globals['_OBJECTMETA_LABELSENTRY']._serialized_end=1735
-  _globals['_OBJECTMETA_ANNOTATIONSENTRY']._serialized_start=1737
-  _globals['_OBJECTMETA_ANNOTATIONSENTRY']._serialized_end=1787
-  _globals['_OWNERREFERENCE']._serialized_start=1789
-  _globals['_OWNERREFERENCE']._serialized_end=1914
-  _globals['_PRECONDITIONS']._serialized_start=1916
-  _globals['_PRECONDITIONS']._serialized_end=1969
-  _globals['_RAWEXTENSION']._serialized_start=1971
-  _globals['_RAWEXTENSION']._serialized_end=1998
-  _globals['_SHARDINFO']._serialized_start=2000
-  _globals['_SHARDINFO']._serialized_end=2029
-  _globals['_STATUS']._serialized_start=2032
-  _globals['_STATUS']._serialized_end=2199
-  _globals['_STATUSCAUSE']._serialized_start=2201
-  _globals['_STATUSCAUSE']._serialized_end=2262
-  _globals['_STATUSDETAILS']._serialized_start=2265
-  _globals['_STATUSDETAILS']._serialized_end=2410
-  _globals['_TIME']._serialized_start=2412
-  _globals['_TIME']._serialized_end=2450
-  _globals['_QUANTITY']._serialized_start=2452
-  _globals['_QUANTITY']._serialized_end=2478
-  _globals['_INTORSTRING']._serialized_start=2480
-  _globals['_INTORSTRING']._serialized_end=2539
+  _globals['_FIELDSELECTORREQUIREMENT']._serialized_start=666
+  _globals['_FIELDSELECTORREQUIREMENT']._serialized_end=739
+  _globals['_LABELSELECTORREQUIREMENT']._serialized_start=741
+  _globals['_LABELSELECTORREQUIREMENT']._serialized_end=814
+  _globals['_LISTMETA']._serialized_start=817
+  _globals['_LISTMETA']._serialized_end=964
+  _globals['_MANAGEDFIELDSENTRY']._serialized_start=967
+  _globals['_MANAGEDFIELDSENTRY']._serialized_end=1168
+  _globals['_MICROTIME']._serialized_start=1170
+  _globals['_MICROTIME']._serialized_end=1213
+  _globals['_OBJECTMETA']._serialized_start=1216
+  _globals['_OBJECTMETA']._serialized_end=1862
+  _globals['_OBJECTMETA_LABELSENTRY']._serialized_start=1765
+  _globals['_OBJECTMETA_LABELSENTRY']._serialized_end=1810
+  _globals['_OBJECTMETA_ANNOTATIONSENTRY']._serialized_start=1812
+  _globals['_OBJECTMETA_ANNOTATIONSENTRY']._serialized_end=1862
+  _globals['_OWNERREFERENCE']._serialized_start=1864
+  _globals['_OWNERREFERENCE']._serialized_end=1989
+  _globals['_PRECONDITIONS']._serialized_start=1991
+  _globals['_PRECONDITIONS']._serialized_end=2044
+  _globals['_RAWEXTENSION']._serialized_start=2046
+  _globals['_RAWEXTENSION']._serialized_end=2073
+  _globals['_SHARDINFO']._serialized_start=2075
+  _globals['_SHARDINFO']._serialized_end=2104
+  _globals['_STATUS']._serialized_start=2107
+  _globals['_STATUS']._serialized_end=2274
+  _globals['_STATUSCAUSE']._serialized_start=2276
+  _globals['_STATUSCAUSE']._serialized_end=2337
+  _globals['_STATUSDETAILS']._serialized_start=2340
+  _globals['_STATUSDETAILS']._serialized_end=2485
+  _globals['_TIME']._serialized_start=2487
+  _globals['_TIME']._serialized_end=2525
+  _globals['_QUANTITY']._serialized_start=2527
+  _globals['_QUANTITY']._serialized_end=2553
+  _globals['_INTORSTRING']._serialized_start=2555
+  _globals['_INTORSTRING']._serialized_end=2614
 # @@protoc_insertion_point(module_scope)

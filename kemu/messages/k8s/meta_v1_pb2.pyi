@@ -59,6 +59,16 @@ class LabelSelector(_message.Message):
     matchExpressions: _containers.RepeatedCompositeFieldContainer[LabelSelectorRequirement]
     def __init__(self, matchLabels: _Optional[_Mapping[str, str]] = ..., matchExpressions: _Optional[_Iterable[_Union[LabelSelectorRequirement, _Mapping]]] = ...) -> None: ...
 
+class FieldSelectorRequirement(_message.Message):
+    __slots__ = ("key", "operator", "values")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    OPERATOR_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    operator: str
+    values: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, key: _Optional[str] = ..., operator: _Optional[str] = ..., values: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class LabelSelectorRequirement(_message.Message):
     __slots__ = ("key", "operator", "values")
     KEY_FIELD_NUMBER: _ClassVar[int]

@@ -119,7 +119,8 @@ def of_request(verb: str, request: Request) -> list[Attributes]:
         namespace = namespace or stated_namespace
         name = "" if verb == "create" else name or stated_name
     if row is not None and not row.namespaced:
-        namespace = ""
+        # The namespace of a namespace is itself, as in RequestInfo, where the URL names it.
+        namespace = getattr(request, "name", "") if plural == "namespaces" else ""
     return [Attributes(found, group, plural, subresource, namespace, name, fields)]
 
 

@@ -39,7 +39,7 @@ def rules(authorizer: Authorizer, by: str, namespace: str) -> api_pb2.RulesRespo
                     names=_in_order(one.names),
                 )  # fmt: skip
             if one.paths:
-                response.rules.add(verbs=_in_order(one.verbs), paths=one.paths)
+                response.rules.add(verbs=_in_order(one.verbs), paths=_in_order(one.paths))
     if authorizer.cannot_list(by):
         response.incomplete, response.error = True, NODE_MODE_CANNOT_LIST
     return response

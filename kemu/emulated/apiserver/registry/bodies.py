@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import options
 from kemu.emulated.objects import resources
-from kemu.emulated.objects.conversion import convert, go_structs, go_values, json_readers, sizes, yaml_texts
+from kemu.emulated.objects.conversion import convert, go_structs, go_syntax, go_values, json_readers, sizes, yaml_texts
 from kemu.emulated.objects.managed_fields import go_decoding, schemas
 from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.resources import Resource
@@ -27,6 +27,8 @@ GO_PROTOBUF = "application/vnd.kubernetes.protobuf"
 """As programs in Go write it: also of fields that have no value (:mod:`kemu.emulated.objects.conversion.go_values`)."""
 MAX_DEPTH = 100
 """Largest depth of nested objects and lists; messages of protobuf are not deeper either."""
+TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+"""What finds version and kind first (``SimpleMetaFactory``)."""
 _UNMARSHAL = "yaml: unmarshal errors:"
 
 
@@ -58,11 +60,15 @@ def read(resource: Resource, data: bytes, content_type: str, level: str) -> Body
             raise BadRequest(f"the object is not a {resource.kind}: {error}") from None
         return obj, [], ()
     plain, problems = parse(data, content_type, f"must be of type {resource.kind}")
-    _check_kind(resource, plain)
+    _check_kind(resource, plain, data)
     # Go's decoder reads the second value of a key into what it has made of the first.
     folded = _folded(plain) if problems and content_type == JSON else plain
     assert isinstance(folded, dict)
-    obj, more = convert.partial_json(message, {**folded, "apiVersion": resource.api_version, "kind": resource.kind})
+    types: dict[str, Any] = {"apiVersion": resource.api_version, "kind": resource.kind}
+    if "kind" not in message.DESCRIPTOR.fields_by_name:
+        # Kinds that are never kept have messages without them.
+        folded, types = {key: one for key, one in folded.items() if key not in types}, {}
+    obj, more = convert.partial_json(message, {**folded, **types})
     what = (
         f'{resource.kind} in version "{resource.api_version.rpartition("/")[2]}" cannot be handled as a {resource.kind}'
     )
@@ -128,18 +134,40 @@ def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], li
     try:
         if content_type == JSON:
             sizes.check_json(data)
+            if problem := go_syntax.problem(data):
+                raise ValueError(problem)
             found = json.loads(data, object_pairs_hook=mapping)
         else:
             found, repeated = yaml_texts.load(data)
             twice = [_unmarshal_errors(repeated)] if repeated else []
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        why = f"couldn't get version/kind; json parse error: {error}"
-        raise BadRequest(f"the object provided is unrecognized ({what}): {why}") from None
+    except yaml.YAMLError as error:
+        raise unrecognized(what, f"yaml: {yaml_problem(error)}", data) from None
+    except (ValueError, RecursionError) as error:
+        raise unrecognized(what, f"couldn't get version/kind; json parse error: {error}", data) from None
+    if found is None:
+        return {}, twice
     if not isinstance(found, dict):
-        raise BadRequest(f"the object provided is unrecognized ({what}): it is no object")
+        why = f"json: cannot unmarshal {go_kind(found)} into Go value of type {TYPE_META}"
+        raise unrecognized(what, f"couldn't get version/kind; json parse error: {why}", data)
     if depth(found) > MAX_DEPTH:
         raise BadRequest(f"the object provided is unrecognized ({what}): exceeded max depth")
+    for name in ("apiVersion", "kind"):
+        value = found.get(name)
+        if value is not None and not isinstance(value, str):
+            why = f"json: cannot unmarshal {go_kind(value)} into Go struct field .{name} of type string"
+            raise unrecognized(what, f"couldn't get version/kind; json parse error: {why}", data)
     return found, twice or duplicates(found)
+
+
+def unrecognized(what: str, why: str, data: bytes) -> BadRequest:
+    """``transformDecodeError``."""
+    shown = data[:_SHOWN].decode(errors="replace") if data.startswith(b"{") else data[:_SHOWN].hex()
+    text = f"{shown} ..." if len(data) > _SHOWN else shown or "<empty>"
+    return BadRequest(f"the object provided is unrecognized ({what}): {why} ({text})")
+
+
+_SHOWN = 30
+"""Bytes of a body that cannot be read."""
 
 
 def _unmarshal_errors(repeated: list[str]) -> str:
@@ -151,7 +179,7 @@ def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
     try:
         found, repeated = yaml_texts.load(data)
     except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: yaml: {_yaml_problem(error)}") from None
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: yaml: {yaml_problem(error)}") from None
     if found is None:
         found = {}
     if not isinstance(found, dict):
@@ -177,10 +205,16 @@ def go_kind(value: Json) -> str:
 _GO_KINDS: dict[type, str] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
 
-def _yaml_problem(error: Exception) -> str:
-    mark = getattr(error, "problem_mark", None)
+def yaml_problem(error: Exception) -> str:
+    """As ``go-yaml`` says it: the parser counts lines from none, the scanner from one, and the first is not told."""
+    mark, context = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or str(error)
-    return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
+    line = 0
+    if mark is not None and mark.line:
+        line = mark.line + isinstance(error, yaml.scanner.ScannerError)
+    elif context is not None:
+        line = context.line
+    return f"line {line}: {problem}" if line else str(problem)
 
 
 def duplicates(found: Json) -> list[str]:
@@ -267,13 +301,15 @@ def _twice(value: Json, path: str) -> list[str]:
     return found
 
 
-def _check_kind(resource: Resource, data: dict[str, Any]) -> None:
+def _check_kind(resource: Resource, stated: dict[str, Any], data: bytes) -> None:
     """Kind and version may be absent: those of the URL hold."""
-    kind, version = data.get("kind") or resource.kind, data.get("apiVersion") or resource.api_version
+    kind, version = stated.get("kind") or resource.kind, stated.get("apiVersion") or resource.api_version
+    if version.count("/") > 1:
+        raise unrecognized(f"must be of type {resource.kind}", f"unexpected GroupVersion string: {version}", data)
     if (kind, version) == (resource.kind, resource.api_version):
         return
     short = str(version).rpartition("/")[2]
-    found = resources.BY_KIND.get(kind) if isinstance(kind, str) else None
+    found = resources.BY_KIND.get(kind) or resources.BY_KIND.get(kind.removesuffix("List"))
     if found is not None and found.api_version == version:
         package = resource.group.partition(".")[0] or "core"
         why = f"converting ({short}.{kind}) to ({package}.{resource.kind}): unknown conversion"

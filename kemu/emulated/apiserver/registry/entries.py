@@ -103,3 +103,21 @@ def keep_managed_fields(new: meta_v1_pb2.ObjectMeta, old: meta_v1_pb2.ObjectMeta
             sent.extend(old.managedFields)
     elif len(sent) == 1 and not sent[0].ListFields():
         del sent[:]
+
+
+def check_name(name: str, in_url: str) -> None:
+    """``checkName`` of ``endpoints/handlers``. Raises :class:`kemu.errors.BadRequest`."""
+    if not in_url or name == in_url:
+        return
+    if not name:
+        why = f"the name of the object ({in_url} based on URL) was undeterminable: name must be provided"
+        raise kemu_errors.BadRequest(why)
+    raise kemu_errors.BadRequest(f"the name of the object ({name}) does not match the name on the URL ({in_url})")
+
+
+def check_address(metadata: meta_v1_pb2.ObjectMeta, namespace: str, in_url: str) -> None:
+    """The same, and of the namespace. Raises :class:`kemu.errors.BadRequest`."""
+    if metadata.namespace and metadata.namespace != namespace:
+        why = "the namespace of the provided object does not match the namespace sent on the request"
+        raise kemu_errors.BadRequest(why)
+    check_name(metadata.name, in_url)

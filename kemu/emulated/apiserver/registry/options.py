@@ -39,9 +39,12 @@ def check_list(request: api_pb2.ListRequest) -> None:
         raise causes.error_of_options("ListOptions", found)
 
 
-def check_watch(request: api_pb2.WatchCreate) -> None:
-    """Raises :class:`kemu.errors.Invalid`."""
+def check_watch(request: api_pb2.WatchCreate, continues: bool = False) -> None:
+    """``continues``: it has a token that only lists may have. Raises :class:`kemu.errors.Invalid`."""
     match, is_said = request.resource_version_match, request.HasField("send_initial_events")
+    if not match and not is_said and continues and request.resource_version in ("", "0"):
+        # Such a watch begins with the state, as if it had asked for that (``SetListOptionsDefaults``).
+        match, is_said = NOT_OLDER_THAN, True
     if not match and not is_said:
         return
     found: list[Cause] = []
@@ -53,6 +56,8 @@ def check_watch(request: api_pb2.WatchCreate) -> None:
         found.append(causes.forbidden(_MATCH, why))
     if match and match != NOT_OLDER_THAN:
         found.append(causes.not_supported(_MATCH, match, (NOT_OLDER_THAN,)))
+    if match and continues:
+        found.append(causes.forbidden(_MATCH, f"{_MATCH} is forbidden when continue is provided"))
     if found:
         raise causes.error_of_options("ListOptions", found)
 
@@ -97,10 +102,12 @@ def _check_manager(name: str) -> list[Cause]:
     found = []
     if len(name.encode()) > LONGEST_MANAGER:
         found.append(causes.too_long("fieldManager", LONGEST_MANAGER))
-    for position, letter in enumerate(name):
+    position = 0
+    for letter in name:
         if not letter.isprintable():
-            why = f"invalid character {letter!r} (at position {position})"
+            why = f"invalid character U+{ord(letter):04X} (at position {position})"
             found.append(causes.invalid("fieldManager", name, why))
+        position += len(letter.encode(errors="surrogatepass"))
     return found
 
 
@@ -123,6 +130,14 @@ def version_of_list(text: str) -> int | None:
         return version(text)
     except ValueError as error:
         raise kemu_errors.BadRequest(f"invalid resource version: {error}") from None
+
+
+def version_of_object(text: str) -> int | None:
+    """What the metadata of an update state. Raises :class:`kemu.errors.ApiError`."""
+    try:
+        return version(text)
+    except ValueError as error:
+        raise kemu_errors.ApiError(str(error).partition(f'"{text}": ')[2]) from None
 
 
 def version_of_watch(text: str) -> int | None:

@@ -11,8 +11,8 @@ Leases and nodes are shown with the heartbeats that their kubelets state instead
 from __future__ import annotations
 
 import base64
-import binascii
 import json
+import posixpath
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +26,8 @@ from kemu.emulated.apiserver.storage import Entry, Storage
 from kemu.emulated.apiserver.watch.cache import WatchCache
 from kemu.emulated.apiserver.watch.feed import Feed
 from kemu.emulated.objects import heartbeats, resources
+from kemu.emulated.objects.conversion import go_syntax
+from kemu.emulated.objects.plain import Json
 from kemu.emulated.objects.wire import key_ranges
 from kemu.messages.v1 import api_pb2
 
@@ -65,7 +67,9 @@ class Reader:
         if resource.namespaced and not namespace:
             raise kemu_errors.BadRequest("an empty namespace may not be set when a resource name is provided")
         key = resources.key(resource, namespace, name)
-        revision = options.version_of_list(request.resource_version)
+        # Those that no watch cache has come from the store, whatever is asked for.
+        read_version = options.version_of_list if resource.plural == "events" else options.version_of_watch
+        revision = read_version(request.resource_version)
         entry: Entry | None
         if revision is None:
             entry = await self._storage.read(key)
@@ -89,10 +93,13 @@ class Reader:
         selection = self._kinds.selection(request.resource, request.label_selector, request.field_selector)
         token = getattr(request, "continue")
         limit = max(request.limit, 0)
+        if selection.is_of_one and not token:
+            # It is read by its key, of which there are no pages (``MatchesSingle``).
+            limit = 0
         if token:
+            at, start = _parse_token(token, selection)
             if request.resource_version not in ("", "0"):
                 raise kemu_errors.BadRequest("specifying resource version is not allowed when using continue")
-            at, start = _parse_token(token, selection)
             return await self._list_store(selection, limit, max(at, 0), start)
         revision = options.version_of_list(request.resource_version)
         match = request.resource_version_match
@@ -105,8 +112,8 @@ class Reader:
             await self._feed.until(revision)
         if selection.converted is not None:
             await selection.converted.catch_up()
-        # With resource version 0 the limit is ignored, as in kube-apiserver.
-        return self._list_cache(selection, 0 if revision == 0 else limit)
+        # With resource version 0 the limit is ignored, as in kube-apiserver, which looks at the text.
+        return self._list_cache(selection, 0 if request.resource_version == "0" else limit)
 
     async def _has_caught_up(self) -> bool:
         """Whether the cache is as new as the store: then an index of it answers instead of a scan of the store, as with
@@ -126,10 +133,11 @@ class Reader:
             collection, revision = selection.converted, selection.converted.as_of(revision)
         response = api_pb2.ListResponse(resource_version=str(revision))
         entries = collection.select(selection)
-        if limit and len(entries) > limit:
+        if limit and len(entries) >= limit and (rest := collection.count_after(entries[limit - 1].key, selection)):
+            # There may be more, if not what is selected: nobody has looked at the rest.
             setattr(response, "continue", _token(selection, revision, entries[limit - 1].key + b"\0"))
             if selection.only_namespace:
-                response.remaining_item_count = len(entries) - limit
+                response.remaining_item_count = rest
             del entries[limit:]
         response.items.extend(self._shown(selection.resource, [entry.wire for entry in entries]))
         return response
@@ -203,19 +211,57 @@ def _token(selection: Selection, revision: int, start: bytes) -> str:
 
 
 def _parse_token(token: str, selection: Selection) -> tuple[int, bytes]:
-    """Revision (or NOW) and first key. Raises BadRequest."""
+    """Revision (or NOW) and first key (``storage.DecodeContinue``). Raises BadRequest."""
+    data, problem = go_syntax.url_decoded(token)
+    if problem := problem or go_syntax.problem(data):
+        raise _invalid_token(f"continue key is not valid: {problem}")
     try:
-        data = json.loads(base64.b64decode(token.encode() + b"=" * (-len(token) % 4), b"-_", validate=True))
-        revision, start = data["rv"], data["start"]
-        if data["v"] != "meta.k8s.io/v1":
-            raise ValueError(f"server can't decode continue key: unrecognized encoded version {data['v']}")
-        if not isinstance(revision, int) or isinstance(revision, bool) or not NOW <= revision < 1 << 63 or not revision:
-            raise ValueError("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
-        if not isinstance(start, str) or not start:
-            raise ValueError("encoded start key empty (version meta.k8s.io/v1)")
-        if not start.startswith("/") or any(step in ("", ".", "..") for step in start[1:].rstrip("\0").split("/")):
-            raise ValueError(f"invalid key: {start}")
-        below = resources.prefix(selection.resource, selection.namespace)
-        return revision, below + start[1:].encode()
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
-        raise kemu_errors.BadRequest(f"invalid continue token: continue key is not valid: {error}") from None
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise _invalid_token(f"continue key is not valid: {error}") from None
+    if problem := _mismatch(found):
+        raise _invalid_token(f"continue key is not valid: {problem}")
+    stated = found or {}
+    version, revision, start = stated.get("v") or "", stated.get("rv") or 0, stated.get("start") or ""
+    if version != _VERSION:
+        unknown = f"server does not recognize this encoded version {version}"
+        raise _invalid_token(f"continue key is not valid: {unknown}")
+    if not revision:
+        raise _invalid_token(f"continue key is not valid: incorrect encoded start resourceVersion (version {_VERSION})")
+    if not start:
+        raise _invalid_token(f"continue key is not valid: encoded start key empty (version {_VERSION})")
+    key = start if start.startswith("/") else f"/{start}"
+    if posixpath.normpath(key) != key:
+        raise _invalid_token(f"continue key is not valid: {start}")
+    if revision < NOW:
+        revision = NOW
+    below = resources.prefix(selection.resource, selection.namespace)
+    return revision, below + key[1:].encode()
+
+
+def _invalid_token(why: str) -> kemu_errors.BadRequest:
+    return kemu_errors.BadRequest(f"invalid continue token: {why}")
+
+
+_VERSION = "meta.k8s.io/v1"
+_FIELDS: dict[str, tuple[type, str]] = {"v": (str, "string"), "rv": (int, "int64"), "start": (str, "string")}
+
+
+def _mismatch(found: Json) -> str:
+    """What of a token has not the type that it should have; empty: nothing."""
+    if found is None:
+        return ""
+    if not isinstance(found, dict):
+        return f"json: cannot unmarshal {_kind(found)} into Go value of type storage.continueToken"
+    for name, (kind, go) in _FIELDS.items():
+        value = found.get(name)
+        if value is None or (isinstance(value, kind) and not isinstance(value, bool)):
+            continue
+        shown = f"number {value}" if isinstance(value, float) else _kind(value)
+        return f"json: cannot unmarshal {shown} into Go struct field continueToken.{name} of type {go}"
+    return ""
+
+
+def _kind(value: Json) -> str:
+    names = {bool: "bool", str: "string", list: "array", dict: "object"}
+    return names.get(type(value), "number")

@@ -259,13 +259,7 @@ class Registry:
         metadata.CopyFrom(obj.metadata)
         entries.place(resource, metadata, namespace)
         name = metadata.name
-        if in_url and name != in_url:
-            if not name:
-                why = f"the name of the object ({in_url} based on URL) was undeterminable: name must be provided"
-                raise kemu_errors.BadRequest(why)
-            raise kemu_errors.BadRequest(
-                f"the name of the object ({name}) does not match the name on the URL ({in_url})"
-            )
+        entries.check_name(name, in_url)
         if not name:
             raise kemu_errors.BadRequest("the name of the object must be set")
         confirm = self._confirmation(resource, metadata.namespace, subresource)
@@ -274,8 +268,18 @@ class Registry:
             found = await self.rewrite_in_turn(strategy, metadata.namespace, name, self._updated, argument, confirm)
             return *found, False
         except kemu_errors.NotFound:
-            if not strategy.create_on_update or metadata.resourceVersion or subresource:
+            if not strategy.create_on_update or subresource:
                 raise
+            options.version_of_object(metadata.resourceVersion)
+            if metadata.uid:
+                key = resources.key(resource, metadata.namespace, name)
+                raise errors.wrong_uid(resource, key, name, metadata.uid, "") from None
+        if metadata.resourceVersion:
+            # There is nothing that it could be the version of.
+            fresh = type(obj)()
+            fresh.CopyFrom(obj)
+            fresh.metadata.ClearField("resourceVersion")
+            obj = fresh
         return (await self.create_of(strategy, namespace, obj, by))[0], False, True
 
     async def write_status(self, plural: str, namespace: str, obj: KubernetesObject) -> int:
@@ -445,7 +449,7 @@ class Registry:
         wanted, uid = sent.uid, old.metadata.uid
         if wanted != uid and wanted and not is_patch and not self.has_uid(wanted, uid):
             raise errors.wrong_uid(resource, entry.key, name, wanted, uid)
-        version = options.version_of_list(sent.resourceVersion) if sent.resourceVersion else None
+        version = options.version_of_object(sent.resourceVersion)
         if version:
             if not self._has_version(version, entry.revision):
                 raise errors.modified(resource, name)

@@ -79,6 +79,9 @@ def copy_field(new: KubernetesObject, old: KubernetesObject, field: str) -> None
 
 def _keep_spec(new: KubernetesObject, old: KubernetesObject) -> None:
     copy_field(new, old, "spec")
+    if isinstance(new, apps_v1_pb2.DaemonSet) and isinstance(old, apps_v1_pb2.DaemonSet):
+        # Inside kube-apiserver it is a field of the spec.
+        generations.put(new, generations.of(old))
 
 
 def _keep_status(new: core_v1_pb2.Namespace, old: core_v1_pb2.Namespace) -> None:

@@ -221,6 +221,12 @@ class Collection:
         parse: Callable[[bytes], Any] = self.resource.message.FromString
         return [entry for entry in entries if selection.matches(parse(entry.wire))]
 
+    def count_after(self, key: bytes, selection: Selection) -> int:
+        """How many entries come after a key, in the namespace that is asked for."""
+        if selection.namespace:
+            return sum(one > key for one in self._indexes[selections.NAMESPACE].get(selection.namespace, ()))
+        return sum(one > key for one in self.entries)
+
     def in_index(self, position: int, value: str) -> list[Entry]:
         """The entries with that value of an indexed field, in the order of their keys."""
         return [self.entries[key] for key in sorted(self._indexes[position].get(value, ()))]

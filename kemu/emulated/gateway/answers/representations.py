@@ -63,6 +63,7 @@ class Representations:
 
     def object(self, form: Form, row: Resource, wire: bytes) -> bytes:
         """As the body of an answer. Raises :class:`kemu.errors.NotAcceptable`."""
+        negotiation.check_included(form)
         if form.transform == negotiation.PARTIAL_LIST:
             raise NotAcceptable(
                 f"you requested PartialObjectMetadataList, but the requested object is not a list ({_go_type(row)})"
@@ -131,6 +132,7 @@ class Representations:
         self, form: Form, row: Resource, metadata: meta_v1_pb2.ListMeta, wires: Sequence[bytes]
     ) -> Sequence[bytes]:
         """The pieces of the body of an answer. Raises :class:`kemu.errors.NotAcceptable`."""
+        negotiation.check_included(form)
         if form.transform == negotiation.PARTIAL:
             raise NotAcceptable(
                 f"you requested PartialObjectMetadata, but the requested object is a list ({_go_type(row)}List)"

@@ -35,7 +35,9 @@ class Response:
         content_type: str,
         body: Sequence[bytes] | AsyncGenerator[bytes, None],
         headers: Sequence[Header] = (),
+        is_cached: bool = False,
     ) -> None:
+        """``is_cached``: nothing is said of who may keep the answer."""
         self.status = status
         self.items = 0
         """Objects in a list."""
@@ -49,7 +51,8 @@ class Response:
             if name == b"cache-control":
                 break
         else:
-            self._headers.append(_UNCACHED)
+            if not is_cached:
+                self._headers.append(_UNCACHED)
 
     def add(self, *headers: Header) -> None:
         self._headers += headers

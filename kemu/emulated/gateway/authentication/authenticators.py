@@ -105,8 +105,11 @@ class Authenticator:
         :class:`kemu.errors.Unauthorized`, which says why."""
         known = self._users.get(_digest(token))
         if known is not None:
-            # Such a token is good everywhere.
-            return Identity(known, tuple(audiences) or (service_accounts.ISSUER,))
+            # Such a token says nothing of whom it is for: it is for the API server.
+            own = service_accounts.ISSUER if self._accounts is None else self._accounts.issuer
+            if audiences and own not in audiences:
+                raise errors.Unauthorized(INVALID)
+            return Identity(known, (own,))
         if self._accounts is None:
             raise errors.Unauthorized(INVALID)
         try:

@@ -48,7 +48,7 @@ class Right(NamedTuple):
         combined = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
         where = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
         text = f'{what} is forbidden: {asks} resource "{combined}" in API group "{self.group}" {where}'
-        return errors.Forbidden(f"{text}: {why}" if why else text, kind=self.resource, name=self.name)
+        return errors.Forbidden(f"{text}: {why}" if why else text, kind=f"{self.resource}.{self.group}", name=self.name)
 
 
 Check = Callable[[User, Right], Awaitable[errors.Forbidden | None]]

@@ -65,7 +65,8 @@ def encoded(document: Mapping[str, Any]) -> bytes | None:
     fields = _KINDS.get(document.get("kind", ""))
     if fields is None:
         return None
-    version = document["apiVersion"] if document["kind"] == "APIGroupDiscoveryList" else "v1"
+    # As JSON has it: some documents come without one.
+    version = document.get("apiVersion", "")
     return envelopes.pack(version, document["kind"], _message(fields, document))
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
+from kemu.emulated.apiserver.registry import bodies as registry_bodies
 from kemu.emulated.gateway.requests import documents, envelopes, negotiation
 from kemu.emulated.gateway.requests.messages import Request
 from kemu.emulated.objects.conversion import convert, go_values, sizes
@@ -44,7 +45,11 @@ async def read(request: Request, limit: int, kinds: tuple[tuple[str, str], ...])
     Raises :class:`kemu.errors.ApiError`.
     """
     media = check_media(request)
-    found = _decoded(media, await request.body(limit))
+    data = await request.body(limit)
+    try:
+        found = _decoded(media, data)
+    except BadRequest as error:
+        raise registry_bodies.unrecognized(f"must be of type {kinds[0][1]}", error.message, data) from None
     if found.content_type or not found.kind or (found.api_version, found.kind) in kinds:
         return found
     wanted = kinds[0][1]

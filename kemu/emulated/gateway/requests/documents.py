@@ -8,8 +8,10 @@ from typing import Any
 
 import yaml
 
+from kemu.emulated.apiserver.registry import bodies as registry_bodies
 from kemu.emulated.gateway.requests import negotiation
-from kemu.emulated.objects.conversion import sizes, yaml_texts
+from kemu.emulated.objects.conversion import go_syntax, sizes, yaml_texts
+from kemu.emulated.objects.plain import Json
 from kemu.errors import BadRequest
 
 LARGE_BYTES = 1 << 16
@@ -45,11 +47,34 @@ def mapping(data: bytes, media: str) -> dict[str, Any]:
     try:
         if media == negotiation.JSON:
             sizes.check_json(data)
+            if problem := go_syntax.problem(data):
+                raise _unparsed(problem)
             found = json.loads(data)
         else:
             found = yaml_texts.load(data)[0]
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise BadRequest(f"couldn't get version/kind; json parse error: {error}") from None
+    except yaml.YAMLError as error:
+        raise BadRequest(f"yaml: {registry_bodies.yaml_problem(error)}") from None
+    except (ValueError, RecursionError) as error:
+        raise _unparsed(str(error)) from None
+    if found is None:
+        return {}
     if not isinstance(found, dict):
-        raise BadRequest("couldn't get version/kind; json parse error: the body is no object")
+        raise _unparsed(f"json: cannot unmarshal {_kind(found)} into Go value of type {registry_bodies.TYPE_META}")
+    for name in ("apiVersion", "kind"):
+        value = found.get(name)
+        if value is not None and not isinstance(value, str):
+            raise _unparsed(f"json: cannot unmarshal {_kind(value)} into Go struct field .{name} of type string")
     return found
+
+
+def _unparsed(why: str) -> BadRequest:
+    return BadRequest(f"couldn't get version/kind; json parse error: {why}")
+
+
+def _kind(value: Json) -> str:
+    names = {bool: "bool", str: "string", list: "array", dict: "object"}
+    return names.get(type(value), "number")
+
+
+def text(found: dict[str, Any]) -> bytes:
+    return json.dumps(found).encode()

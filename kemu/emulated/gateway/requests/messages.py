@@ -77,12 +77,13 @@ class Request:
         pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers]
         return [pair for pair in pairs if pair[0].startswith("impersonate-")]
 
-    def form(self) -> Form:
-        """Raises :class:`kemu.errors.NotAcceptable`, and BadRequest for a Table with unknown objects."""
+    def form(self, with_tables: bool = True) -> Form:
+        """``with_tables``: the answer can be one. Raises :class:`kemu.errors.NotAcceptable`."""
         accept, agent = self.headers.get("accept", ""), self.headers.get("user-agent", "")
-        if not self.query.values:
-            return negotiation.form(accept, "", "", agent)
-        return negotiation.form(accept, self.query.text("includeObject"), self.query.text("pretty"), agent)
+        include, pretty = "", ""
+        if self.query.values:
+            include, pretty = self.query.text("includeObject"), self.query.text("pretty")
+        return negotiation.form(accept, include, pretty, agent, with_tables)
 
     async def body(self, limit: int) -> bytes:
         """Raises :class:`kemu.errors.RequestEntityTooLarge`, and BadRequest when the client has gone away."""

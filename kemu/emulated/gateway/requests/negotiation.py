@@ -38,7 +38,7 @@ class Clause(NamedTuple):
 
 
 @text_cache(1024)
-def negotiate(accept: str) -> Form:
+def negotiate(accept: str, with_tables: bool = True) -> Form:
     """The first clause that can be served. Raises :class:`kemu.errors.NotAcceptable`."""
     if not accept:
         return Form()
@@ -46,16 +46,34 @@ def negotiate(accept: str) -> Form:
         for media in SERVED:
             if clause.type in (media, "application/*", "*/*"):
                 form = _form(media, clause.parameters)
-                if form is not None:
+                if form is not None and (with_tables or form.transform != TABLE):
                     return form
     raise not_acceptable()
 
 
 @text_cache(1024)
-def form(accept: str, include: str, pretty: str, agent: str) -> Form:
+def form(accept: str, include: str, pretty: str, agent: str, with_tables: bool = True) -> Form:
     """The form of an answer, by two headers of its request and the parameters ``includeObject`` and ``pretty``. Raises
-    :class:`kemu.errors.NotAcceptable`, and BadRequest."""
-    found = including(negotiate(accept), include)
+    :class:`kemu.errors.NotAcceptable`."""
+    found = including(negotiate(accept, with_tables), include)
+    return found._replace(pretty=True) if is_human(pretty, agent) else found
+
+
+@text_cache(1024)
+def of_status(accept: str, pretty: str, agent: str) -> Form:
+    """The form of a Status, which is never transformed. Raises :class:`kemu.errors.NotAcceptable`."""
+    found = Form()
+    if accept:
+        for clause in clauses(accept):
+            if any(clause.parameters.get(name) is not None for name in ("as", "g", "v")):
+                continue
+            media = next((one for one in SERVED if clause.type in (one, "application/*", "*/*")), "")
+            served = _form(media, clause.parameters) if media else None
+            if served is not None:
+                found = served
+                break
+        else:
+            raise not_acceptable()
     return found._replace(pretty=True) if is_human(pretty, agent) else found
 
 
@@ -63,22 +81,23 @@ def not_acceptable() -> NotAcceptable:
     return NotAcceptable(f"only the following media types are accepted: {', '.join(SERVED)}")
 
 
-def negotiate_stream(accept: str) -> Form:
-    """The form of a watch, which has no YAML. Raises :class:`kemu.errors.NotAcceptable`."""
-    form = negotiate(accept)
+def check_stream(form: Form) -> None:
+    """A watch has no YAML. Raises :class:`kemu.errors.NotAcceptable`."""
     if form.media == YAML:
-        raise NotAcceptable(f"only the following media types are accepted: {JSON}, {PROTOBUF};stream=watch")
-    return form
+        streams = f"{JSON};stream=watch, {PROTOBUF};stream=watch"
+        raise NotAcceptable(f"only the following media types are accepted: {streams}")
 
 
 def including(form: Form, include: str) -> Form:
-    """With the parameter ``includeObject``. Raises :class:`kemu.errors.BadRequest`."""
-    if form.transform != TABLE or not include:
-        return form
-    if include not in _INCLUDED:
-        cause = causes.invalid("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
+    """With the parameter ``includeObject``, whatever it says."""
+    return form if form.transform != TABLE or not include else form._replace(include=include)
+
+
+def check_included(form: Form) -> None:
+    """When an answer is there: only then that parameter is read. Raises :class:`kemu.errors.BadRequest`."""
+    if form.transform == TABLE and form.include not in _INCLUDED:
+        cause = causes.invalid("includeObject", form.include, "must be 'Metadata', 'Object', 'None', or empty")
         raise BadRequest(f"Unable to convert to Table as requested: {cause.field}: {cause.message}")
-    return form._replace(include=include)
 
 
 def is_human(pretty: str, agent: str) -> bool:

@@ -42,11 +42,11 @@ class Query:
         return not (found[0] == "0" or found[0].lower() == "false")
 
     def number(self, name: str) -> int | None:
-        """None: it is not there, or empty. Raises :class:`kemu.errors.BadRequest`."""
-        text = self.text(name)
-        if not text:
+        """None: it is not there. Raises :class:`kemu.errors.BadRequest`."""
+        if name not in self.values:
             return None
-        digits = text[1:] if text[0] in "+-" else text
+        text = self.text(name)
+        digits = text[1:] if text[:1] in ("+", "-") else text
         if not digits.isascii() or not digits.isdigit():
             raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax')
         if len(digits) > 19 or not -(1 << 63) <= int(text) < 1 << 63:

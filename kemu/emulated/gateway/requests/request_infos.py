@@ -15,7 +15,7 @@ _KEY = "kemu.request"
 _SERVERS = "/servers/"
 """Before the number of an API server that a client chooses."""
 _NO_QUERY = Query("")
-_VERBS = {"POST": "create", "PUT": "update"}
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 
 
 class RequestInfo(NamedTuple):
@@ -72,4 +72,4 @@ def _verb(method: str, parts: Path | None, query: Query) -> str:
         return "get" if parts.name else "watch" if query.flag("watch") else "list"
     if method == "DELETE":
         return "delete" if parts.name else "deletecollection"
-    return _VERBS.get(method, method.lower())
+    return _VERBS.get(method, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, NamedTuple
 
 from google.protobuf.message import Message
@@ -12,6 +13,7 @@ from kemu.emulated.gateway.authentication.impersonations import Right
 from kemu.emulated.gateway.backends import PATIENCE_S, Backend
 from kemu.emulated.gateway.requests import other_forms
 from kemu.emulated.gateway.requests.messages import Request
+from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.requests.paths import Path
 from kemu.emulated.gateway.settings import Settings
 from kemu.emulated.objects import identities, resources, times
@@ -60,8 +62,16 @@ class Call(NamedTuple):
     async def require(self, verb: str, subresource: str = "") -> None:
         """What the gateway answers itself is for those who may have it. Raises Forbidden, and Refused."""
         path = self.path
-        right = Right(verb, path.group, path.resource, path.namespace, path.name, subresource)
+        namespace = path.name if path.resource == "namespaces" and not path.group else path.namespace
+        right = Right(verb, path.group, path.resource, namespace, path.name, subresource)
         await self.backend.require(self.request.user, right)
+
+    def form(self) -> Form:
+        """How the answer is to be written. Raises :class:`kemu.errors.NotAcceptable`."""
+        # Nobody has said how reviews and most parts of objects would look in a Table.
+        row, part = self.row, self.path.subresource
+        has_table = part in _IN_TABLES and row.group not in _REVIEWS and (row.plural, part) not in _WITHOUT_TABLES
+        return self.request.form(has_table)
 
     def where(self) -> api_pb2.Resource:
         version = self.path.version if isinstance(self.row, CustomResource) else ""
@@ -92,6 +102,12 @@ class Call(NamedTuple):
         )
 
 
+_IN_TABLES = ("", "status", "scale")
+_WITHOUT_TABLES = (("resourceclaims", "status"), ("podgroups", "status"))
+_REVIEWS = ("authentication.k8s.io", "authorization.k8s.io")
+_UNITLESS = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
+
+
 def patience_s(request: Request) -> float:
     """What the client is ready to wait (``parseTimeout``). Raises :class:`kemu.errors.BadRequest`."""
     text = request.query.text("timeout")
@@ -100,7 +116,7 @@ def patience_s(request: Request) -> float:
     try:
         seconds = times.parse_duration(text) / SECOND_NS
     except ValueError:
-        what = "missing unit in duration" if text.isdecimal() else "invalid duration"
+        what = "missing unit in duration" if _UNITLESS.fullmatch(text) else "invalid duration"
         raise BadRequest(f'invalid timeout specified in the request URL - time: {what} "{text}"') from None
     return min(seconds, PATIENCE_S) if seconds > 0 else PATIENCE_S
 

@@ -23,7 +23,7 @@ _PATIENCE_S = 2.0
 
 
 async def get(call: Call) -> Response:
-    form, name = call.request.form(), call.path.name
+    form, name = call.form(), call.path.name
     await call.require("get")
     if name not in (*_PORTS, STORE):
         raise NotFound(f'componentstatus "{name}" not found', kind="componentstatus", name=name)
@@ -32,7 +32,7 @@ async def get(call: Call) -> Response:
 
 
 async def list_(call: Call) -> Response:
-    form, query = call.request.form(), call.request.query
+    form, query = call.form(), call.request.query
     await call.require("list")
     try:
         labels = selectors.parse_labels(query.text("labelSelector"))

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
+from kemu.emulated.apiserver.registry import deletions
 from kemu.emulated.gateway.answers import representations, responses
 from kemu.emulated.gateway.answers.responses import Response
-from kemu.emulated.gateway.requests import bodies
+from kemu.emulated.gateway.backends import Refused
+from kemu.emulated.gateway.requests import delete_options
 from kemu.emulated.gateway.verbs import reads
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.messages.k8s import meta_v1_pb2
 from kemu.messages.v1 import api_pb2
 
 RETURNED = frozenset((
-    "csidrivers", "csinodes", "namespaces", "persistentvolumeclaims", "persistentvolumes",
-    "pods", "podtemplates", "resourcequotas", "serviceaccounts", "services", "storageclasses", "volumeattachments",
+    "csidrivers", "csinodes", "deviceclasses", "devicetaintrules", "namespaces", "persistentvolumeclaims",
+    "persistentvolumes", "pods", "podtemplates", "resourceclaims", "resourceclaimtemplates", "resourcequotas",
+    "resourceslices", "serviceaccounts", "services", "storageclasses", "volumeattachments",
     "volumeattributesclasses",
 ))  # fmt: skip
 """Kinds of which a delete answers with the last state of what it has removed (``Store.ReturnDeletedObject``)."""
 
 
 async def delete(call: Call) -> Response:
-    form = call.request.form()
+    form = call.form()
     options = await _options(call)
     request = _request(call, options)
     request.name = call.path.name
-    answer = await call.ask("Delete", request)
+    try:
+        answer = await call.ask("Delete", request)
+    except Refused as refused:
+        refused.warnings = [*refused.warnings, *deletions.warnings(request)]
+        raise
     headers = responses.warnings(answer.warnings)
     status = 202 if not answer.gone and options.HasField("orphanDependents") and not options.orphanDependents else 200
     if not answer.gone or call.row.plural in RETURNED:
@@ -39,10 +46,14 @@ async def delete(call: Call) -> Response:
 
 
 async def delete_collection(call: Call) -> Response:
-    form = call.request.form()
+    form = call.form()
+    listed = reads.asked(call)
+    reads.check_meaning(call, listed)
     options = await _options(call)
-    request = api_pb2.DeleteCollectionRequest(list=reads.asked(call), delete=_request(call, options))
-    return await reads.answered(call, form, await call.ask("DeleteCollection", request))
+    request = api_pb2.DeleteCollectionRequest(list=listed, delete=_request(call, options))
+    response = await reads.answered(call, form, await call.ask("DeleteCollection", request))
+    response.add(*responses.warnings(deletions.warnings(request.delete)))
+    return response
 
 
 def _request(call: Call, options: meta_v1_pb2.DeleteOptions) -> api_pb2.DeleteRequest:
@@ -65,17 +76,16 @@ def preconditions(options: meta_v1_pb2.DeleteOptions) -> api_pb2.Preconditions:
 async def _options(call: Call) -> meta_v1_pb2.DeleteOptions:
     """Options of the body, or, where there is none, of the query. Raises :class:`kemu.errors.ApiError`."""
     data = await call.body()
-    return read_options(call, data) if data else _of_query(call)
-
-
-def read_options(call: Call, data: bytes) -> meta_v1_pb2.DeleteOptions:
-    """Raises :class:`kemu.errors.ApiError`."""
-    return bodies.parse(bodies.decode(call.request, data), meta_v1_pb2.DeleteOptions)
+    options = delete_options.read(call.request, data) if data else _of_query(call)
+    delete_options.check(options)
+    return options
 
 
 def _of_query(call: Call) -> meta_v1_pb2.DeleteOptions:
     query = call.request.query
-    options = meta_v1_pb2.DeleteOptions(propagationPolicy=query.text("propagationPolicy"), dryRun=query.texts("dryRun"))
+    options = meta_v1_pb2.DeleteOptions(dryRun=query.texts("dryRun"))
+    if "propagationPolicy" in query:
+        options.propagationPolicy = query.text("propagationPolicy")
     grace_s, orphans = query.number("gracePeriodSeconds"), query.flag("orphanDependents")
     if grace_s is not None:
         options.gracePeriodSeconds = grace_s

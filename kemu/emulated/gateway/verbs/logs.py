@@ -20,7 +20,7 @@ from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.kubelet.logs import lines, streams
 from kemu.emulated.objects import times
 from kemu.emulated.objects.validation import causes
-from kemu.errors import ApiError, BadRequest
+from kemu.errors import ApiError, BadRequest, NotFound
 from kemu.messages.k8s import core_v1_pb2
 from kemu.messages.v1 import api_pb2
 
@@ -28,6 +28,7 @@ _MEDIA = "text/plain"
 
 
 async def read(call: Call) -> Response:
+    call.form()
     options = _options(call)
     await call.require("get", "log")
     pod = await pod_of(call)
@@ -36,7 +37,8 @@ async def read(call: Call) -> Response:
         sources = await contents.sources_of(call, pod, container, for_program=True)
         options = dataclasses.replace(options, sources=sources)
     if not pod.spec.nodeName:
-        return Response(200, _MEDIA, (b"",))
+        return Response(204, "", ())
+    await check_host(call, pod)
     instance = streams.find(pod, container, options)
     if instance is None:
         raise BadRequest(streams.missing(pod, container, options))
@@ -72,13 +74,15 @@ def _options(call: Call) -> streams.Options:
     since_s = None
     if text := query.text("sinceTime"):
         if numbers["sinceSeconds"] is not None:
-            problems.append(causes.forbidden("", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+            problems.append(causes.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified"))
         try:
             since_s = times.parse_time(text) // 1_000_000_000
         except ValueError as error:
             raise BadRequest(f"sinceTime: {error}") from None
     elif (seconds := numbers["sinceSeconds"]) is not None:
         since_s = int(call.now_s()) - seconds
+    if query.text("stream"):
+        problems.append(causes.forbidden("stream", "may not be specified"))
     if problems:
         raise causes.error_of_kind("PodLogOptions", "PodLogOptions", call.path.name, problems)
     return streams.Options(
@@ -96,6 +100,19 @@ async def pod_of(call: Call) -> core_v1_pb2.Pod:
     """Raises Refused."""
     request = api_pb2.GetRequest(resource=call.where(), name=call.path.name)
     return core_v1_pb2.Pod.FromString((await call.look("Get", request)).object)
+
+
+async def check_host(call: Call, pod: core_v1_pb2.Pod) -> None:
+    """Raises BadRequest, and NotFound in the words for the kind that is asked for, as Kubernetes has it."""
+    name = pod.spec.nodeName
+    if not name:
+        raise BadRequest(f"pod {pod.metadata.name} does not have a host assigned")
+    try:
+        await call.look("Get", api_pb2.GetRequest(resource=api_pb2.Resource(resource="nodes"), name=name))
+    except Refused as refused:
+        if refused.status.reason != NotFound.reason:
+            raise
+        raise NotFound(f'pods "{name}" not found', kind="pods", name=name) from None
 
 
 def container_of(pod: core_v1_pb2.Pod, name: str) -> core_v1_pb2.Container:

@@ -35,7 +35,7 @@ ROWS: dict[tuple[str, str], Resource] = {(row.api_version, row.plural): row for 
 
 async def read(call: Call) -> Response:
     """Get or list."""
-    form = call.request.form()
+    form = call.form()
     await call.require("get" if call.path.name else "list")
     if call.path.name:
         document = await _one(call)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import json
+from collections.abc import Sequence
 from typing import Any
 
+from kemu.emulated.apiserver.registry import bodies as registry_bodies
+from kemu.emulated.apiserver.registry import options
 from kemu.emulated.gateway.answers import representations, responses
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.authentication import service_accounts
 from kemu.emulated.gateway.backends import Refused
-from kemu.emulated.gateway.requests import bodies
+from kemu.emulated.gateway.requests import bodies, negotiation
 from kemu.emulated.gateway.verbs import admissions, calls
 from kemu.emulated.gateway.verbs.calls import Call
 from kemu.emulated.gateway.verbs.subresources import Handler, bind
-from kemu.emulated.objects import identities, resources
+from kemu.emulated.objects import identities, names, resources
+from kemu.emulated.objects.conversion import convert
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
-from kemu.errors import BadRequest, Conflict, Forbidden, Unauthorized
-from kemu.messages.k8s import authentication_v1_pb2, authorization_v1_pb2, core_v1_pb2
+from kemu.errors import BadRequest, Cause, Conflict, Forbidden, NotAcceptable, Unauthorized
+from kemu.messages.k8s import authentication_v1_pb2, authorization_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 
@@ -29,6 +34,7 @@ AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io/v1", "authentication.k8s.i
 
 async def _access_of_self(call: Call) -> Response:
     review, admission = await _read(call)
+    _refuse(call, [*_of_attributes(review.spec), *_of_metadata(review, "must be empty")], "", admission.warnings)
     await _decide(call, review, admission, api_pb2.ReviewRequest())
     return _answer(call, review, admission)
 
@@ -37,15 +43,94 @@ async def _access(call: Call) -> Response:
     """A review for any user; what is local to a namespace speaks of that one."""
     review, admission = await _read(call)
     spec = review.spec
-    problems = []
+    exclusive, selectors = _of_attributes(spec), _of_selectors(spec)
+    problems = [one for one in exclusive if one not in selectors]
     if not spec.user and not spec.groups:
         problems.append(causes.invalid("spec.user", "", "at least one of user or group must be specified"))
-    if call.row.namespaced and spec.resourceAttributes.namespace != call.path.namespace:
-        text = f"must match the namespace of the review: {call.path.namespace}"
-        problems.append(causes.invalid("spec.resourceAttributes.namespace", spec.resourceAttributes.namespace, text))
-    _refuse(call, problems)
+    problems += selectors
+    if not call.row.namespaced:
+        problems += _of_metadata(review, "must be empty")
+    else:
+        problems += _of_metadata(review, "must be empty except for namespace")
+        stated = spec.resourceAttributes.namespace
+        if spec.HasField("resourceAttributes") and stated != review.metadata.namespace:
+            problems.append(
+                causes.invalid("spec.resourceAttributes.namespace", stated, "must match metadata.namespace")
+            )
+        if spec.HasField("nonResourceAttributes"):
+            text = "disallowed on this kind of request"
+            problems.append(causes.invalid("spec.nonResourceAttributes", _path_in_go(spec), text))
+    _refuse(call, problems, "", admission.warnings)
     await _decide(call, review, admission, api_pb2.ReviewRequest(user=spec.user, groups=spec.groups))
     return _answer(call, review, admission)
+
+
+_Spec = authorization_v1_pb2.SelfSubjectAccessReviewSpec | authorization_v1_pb2.SubjectAccessReviewSpec
+
+
+def _of_attributes(spec: _Spec) -> list[Cause]:
+    """What is wrong with what is asked (``ValidateSelfSubjectAccessReviewSpec``)."""
+    found: list[Cause] = []
+    if spec.HasField("resourceAttributes") and spec.HasField("nonResourceAttributes"):
+        text = "cannot be specified in combination with resourceAttributes"
+        found.append(causes.invalid("spec.nonResourceAttributes", _path_in_go(spec), text))
+    elif not spec.HasField("resourceAttributes") and not spec.HasField("nonResourceAttributes"):
+        text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        found.append(causes.invalid("spec.resourceAttributes", None, text))
+    return [*found, *_of_selectors(spec)]
+
+
+def _path_in_go(spec: _Spec) -> dict[str, str]:
+    """As Go prints its struct."""
+    return {"Path": spec.nonResourceAttributes.path, "Verb": spec.nonResourceAttributes.verb}
+
+
+_Requirement = meta_v1_pb2.FieldSelectorRequirement | meta_v1_pb2.LabelSelectorRequirement
+
+
+def _of_selectors(spec: _Spec) -> list[Cause]:
+    found: list[Cause] = []
+    for name, kind in (("fieldSelector", "field"), ("labelSelector", "label")):
+        if not spec.resourceAttributes.HasField(name):  # type: ignore[arg-type]
+            continue
+        place, selector = f"spec.resourceAttributes.{name}", getattr(spec.resourceAttributes, name)
+        if selector.rawSelector and selector.requirements:
+            text = "may not specified at the same time as requirements"
+            found.append(causes.invalid(f"{place}.rawSelector", selector.rawSelector, text))
+        if not selector.rawSelector and not selector.requirements:
+            text = f"when {place} is specified, requirements or rawSelector is required"
+            found.append(causes.required(f"{place}.requirements", text))
+        for index, one in enumerate(selector.requirements):
+            found += _of_requirement(f"{place}.requirements[{index}]", one, is_label=kind == "label")
+    return found
+
+
+def _of_requirement(place: str, requirement: _Requirement, *, is_label: bool) -> list[Cause]:
+    """``ValidateLabelSelectorRequirement`` and ``ValidateFieldSelectorRequirement``; operators may be newer."""
+    found: list[Cause] = []
+    if not is_label and not requirement.key:
+        found.append(causes.required(f"{place}.key", "must be specified"))
+    if requirement.operator in ("In", "NotIn") and not requirement.values:
+        text = "must be specified when `operator` is 'In' or 'NotIn'"
+        found.append(causes.required(f"{place}.values", text))
+    if requirement.operator in ("Exists", "DoesNotExist") and requirement.values:
+        text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        found.append(causes.forbidden(f"{place}.values", text))
+    if is_label:
+        found += [causes.invalid(f"{place}.key", requirement.key, why) for why in names.label_key(requirement.key)]
+    return found
+
+
+def _of_metadata(review: KubernetesObject, text: str) -> list[Cause]:
+    metadata = meta_v1_pb2.ObjectMeta()
+    metadata.CopyFrom(review.metadata)
+    metadata.ClearField("managedFields")
+    if "namespace" in text:
+        metadata.ClearField("namespace")
+    if not metadata.ByteSize():
+        return []
+    shown = json.dumps(convert.to_json(review.metadata), ensure_ascii=False, separators=(",", ":"))
+    return [Cause("metadata", causes.INVALID, f"Invalid value: {shown}: {text}")]
 
 
 async def _decide(
@@ -54,13 +139,8 @@ async def _decide(
     admission: admissions.Review,
     request: api_pb2.ReviewRequest,
 ) -> None:
-    """Fills in the status. Raises :class:`kemu.errors.Invalid`."""
+    """Fills in the status."""
     spec = review.spec
-    if spec.HasField("resourceAttributes") == spec.HasField("nonResourceAttributes"):
-        text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        if spec.HasField("resourceAttributes"):
-            text = "cannot be specified in combination with resourceAttributes"
-        _refuse(call, [causes.invalid("spec.resourceAttributes", None, text)])
     await admission.validate(review)
     if spec.HasField("nonResourceAttributes"):
         stated = spec.nonResourceAttributes
@@ -78,9 +158,14 @@ async def _decide(
 async def _rules_of_self(call: Call) -> Response:
     review, admission = await _read(call)
     if not review.spec.namespace:
-        raise BadRequest("no namespace on request")
+        error = BadRequest("no namespace on request")
+        error.warnings = admission.warnings
+        raise error
     await admission.validate(review)
     found = await call.ask("Rules", api_pb2.RulesRequest(namespace=review.spec.namespace))
+    # The answer is an object of its own, which does not repeat what was asked.
+    review.Clear()
+    review.spec.SetInParent()
     status = review.status
     status.incomplete = found.incomplete
     if found.error:
@@ -103,6 +188,7 @@ async def _self(call: Call) -> Response:
     await admission.validate(review)
     if call.request.user == identities.ANONYMOUS:
         raise Forbidden("Forbidden")
+    review.Clear()
     review.metadata.creationTimestamp.seconds = int(call.now_s())
     info = review.status.userInfo
     _tell(info, call.request.user)
@@ -232,25 +318,85 @@ async def _object(call: Call, plural: str, namespace: str, name: str) -> Kuberne
 async def _read(call: Call) -> tuple[Any, admissions.Review]:
     """What is posted, as admission from outside wants it, and who judges it later."""
     row, admission = call.shown, admissions.Review(call)
-    kinds = ((row.api_version, row.kind),)
-    found: Any = await bodies.message(call.request, call.settings.max_body_bytes, row.message, kinds)
-    if call.path.namespace and not found.metadata.namespace:
-        found.metadata.namespace = call.path.namespace
+    call.form()
+    body = await bodies.read(call.request, call.settings.max_body_bytes, ((row.api_version, row.kind),))
+    stated = call.write_options()
+    options.check_write("CreateOptions", stated)
+    content_type = body.content_type or negotiation.PROTOBUF
+    found, warnings, _ = registry_bodies.read(row, body.data, content_type, stated.field_validation)
+    admission.warnings += warnings
+    _check_namespace(call, found.metadata)
+    if call.shown is TOKEN_REQUEST and not found.spec.HasField("expirationSeconds"):
+        found.spec.expirationSeconds = service_accounts.USUAL_S
+    _manage(call, stated, found)
     return await admission.mutate(found), admission
 
 
-def _refuse(call: Call, problems: list[Any], name: str = "") -> None:
+def _check_namespace(call: Call, metadata: meta_v1_pb2.ObjectMeta) -> None:
+    """``EnsureObjectNamespaceMatchesRequestNamespace``."""
+    wanted = call.path.namespace
+    if metadata.namespace == wanted:
+        return
+    if not metadata.namespace:
+        metadata.namespace = wanted
+    elif not wanted:
+        metadata.ClearField("namespace")
+    else:
+        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def _manage(call: Call, stated: api_pb2.WriteOptions, found: KubernetesObject) -> None:
+    """Who has stated it, as for objects that are kept (``FieldManager``)."""
+    row = call.shown
+    fields = _fields(convert.to_json(found).get("spec") or {})
+    del found.metadata.managedFields[:]
+    if not fields:
+        return
+    fields = {"f:spec": fields}
+    manager = stated.field_manager or call.request.agent.partition("/")[0]
+    entry = found.metadata.managedFields.add(
+        manager=manager,
+        operation="Update",
+        apiVersion=row.api_version,
+        fieldsType="FieldsV1",
+    )
+    if call.path.subresource:
+        entry.subresource = call.path.subresource
+    entry.time.seconds = int(call.now_s())
+    entry.fieldsV1.Raw = json.dumps(fields, separators=(",", ":")).encode()
+
+
+def _fields(value: dict[str, Any]) -> dict[str, Any]:
+    """Fields as managed fields state them; lists of reviews are atomic."""
+    found: dict[str, Any] = {}
+    for key, one in sorted(value.items()):
+        below = _fields(one) if isinstance(one, dict) else {}
+        found[f"f:{key}"] = {".": {}, **below} if below else {}
+    return found
+
+
+def _refuse(call: Call, problems: list[Any], name: str = "", warnings: Sequence[str] = ()) -> None:
     """Raises :class:`kemu.errors.Invalid` where there are any."""
     if problems:
         row = call.shown
         # As Kubernetes writes it, reviews of access have no kind.
         kind = "" if row.api_version == AUTHORIZATION else row.kind
-        raise causes.error_of_kind(f"{kind}.{row.group}", f"{kind}.{row.group}", name, problems)
+        error = causes.error_of_kind(f"{kind}.{row.group}", f"{kind}.{row.group}", name, problems)
+        error.warnings = warnings
+        raise error
 
 
 def _answer(call: Call, message: KubernetesObject, admission: admissions.Review) -> Response:
-    form, row = call.request.form(), call.shown
+    form, row = call.form(), call.shown
     message.metadata.SetInParent()
+    if form.transform == negotiation.PARTIAL_LIST:
+        package = row.group.partition(".")[0]
+        kind = f"*{package}.{row.kind}"
+        raise NotAcceptable(f"you requested PartialObjectMetadataList, but the requested object is not a list ({kind})")
+    if form.transform:
+        partial = type(message)(metadata=message.metadata)
+        found = representations.message(form, f"meta.k8s.io/{form.version}", negotiation.PARTIAL, partial)
+        return Response(201, form.media, (found,), responses.warnings(admission.warnings))
     body = (representations.message(form, row.api_version, row.kind, message),)
     return Response(201, form.media, body, responses.warnings(admission.warnings))
 

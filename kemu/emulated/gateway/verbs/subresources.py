@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import cast
 
+from kemu.emulated.apiserver.registry import bodies as registry_bodies
+from kemu.emulated.apiserver.registry import options
 from kemu.emulated.gateway.answers import representations, responses
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
-from kemu.emulated.gateway.requests import bodies
+from kemu.emulated.gateway.requests import bodies, delete_options, negotiation
 from kemu.emulated.gateway.requests.negotiation import Form
 from kemu.emulated.gateway.verbs import admissions, calls, deletes, logs, reads, writes
 from kemu.emulated.gateway.verbs.calls import Call
@@ -15,8 +18,9 @@ from kemu.emulated.gateway.verbs.sessions import proxies, requests
 from kemu.emulated.objects.custom_kinds import CustomResource
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
-from kemu.errors import ApiError, BadRequest, NotFound
+from kemu.errors import ApiError, BadRequest, Invalid, NotFound
 from kemu.messages.k8s import autoscaling_v1_pb2, core_v1_pb2, meta_v1_pb2, policy_v1_pb2
+from kemu.messages.k8s.objects import KubernetesObject
 from kemu.messages.v1 import api_pb2
 
 Handler = Callable[[Call], Awaitable[Response]]
@@ -70,13 +74,18 @@ _LONGEST_CLIENT = 63
 
 async def bind(call: Call) -> Response:
     """Bind a pod, or, as in old times, in the collection ``bindings``."""
-    form = call.request.form()
-    binding = await _message(call, core_v1_pb2.Binding, (("v1", "Binding"),))
+    form = call.form()
+    binding = cast(core_v1_pb2.Binding, await _message(call, BINDING))
     name = _check_address(call, "Binding", binding.metadata)
     target = binding.target
+    found = []
     if target.kind not in ("", "Node"):
-        cause = causes.not_supported("target.kind", target.kind, ("Node", "<empty>"))
-        raise ApiError(f"{cause.field}: {cause.message}")
+        found.append(causes.not_supported("target.kind", target.kind, ("Node", "<empty>")))
+    if not target.name:
+        found.append(causes.required("target.name"))
+    if found:
+        texts = [f"{cause.field}: {cause.message}" for cause in found]
+        raise ApiError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
     warnings: Sequence[str] = ()
     if call.request.query.texts("dryRun"):
         await call.ask("Get", api_pb2.GetRequest(resource=_pods(call), name=name))
@@ -95,19 +104,24 @@ async def bind(call: Call) -> Response:
 
 
 async def _evict(call: Call) -> Response:
-    form = call.request.form()
-    kinds = ("policy/v1", "Eviction"), ("policy/v1beta1", "Eviction")
-    eviction = await _message(call, policy_v1_pb2.Eviction, kinds)
+    form = call.form()
+    eviction = cast(policy_v1_pb2.Eviction, await _message(call, *EVICTIONS))
     _check_address(call, "Eviction", eviction.metadata)
-    options = eviction.deleteOptions
+    wanted = eviction.deleteOptions
+    try:
+        delete_options.check(wanted)
+    except Invalid:
+        # It is found when the pod is deleted.
+        await call.ask("Get", api_pb2.GetRequest(resource=_pods(call), name=call.path.name))
+        raise
     request = api_pb2.EvictRequest(
         namespace=call.path.namespace,
         name=call.path.name,
-        dry_run=[*options.dryRun, *call.request.query.texts("dryRun")][:1],
+        dry_run=[*wanted.dryRun, *call.request.query.texts("dryRun")][:1],
     )
-    if options.HasField("gracePeriodSeconds"):
-        request.grace_period_seconds = options.gracePeriodSeconds
-    request.preconditions.CopyFrom(deletes.preconditions(options))
+    if wanted.HasField("gracePeriodSeconds"):
+        request.grace_period_seconds = wanted.gracePeriodSeconds
+    request.preconditions.CopyFrom(deletes.preconditions(wanted))
     return _done(form, (await call.ask("Evict", request)).warnings)
 
 
@@ -119,13 +133,30 @@ async def _refuse_stream(call: Call) -> Response:
     raise Refused(meta_v1_pb2.Status(status="Failure", message=_SIMULATED, reason="NotImplemented", code=501))
 
 
-async def _message(call: Call, message: type[bodies.M], kinds: tuple[tuple[str, str], ...]) -> bodies.M:
-    return await bodies.message(call.request, call.settings.max_body_bytes, message, kinds)
+async def _message(call: Call, *rows: Resource) -> KubernetesObject:
+    """What is posted: one of these kinds, the first where nothing is said."""
+    kinds = tuple((row.api_version, row.kind) for row in rows)
+    body = await bodies.read(call.request, call.settings.max_body_bytes, kinds)
+    stated = call.write_options()
+    options.check_write("CreateOptions", stated)
+    row = next((one for one in rows[1:] if one.api_version.encode() in body.data), rows[0])
+    content_type = body.content_type or negotiation.PROTOBUF
+    found: KubernetesObject = registry_bodies.read(row, body.data, content_type, stated.field_validation)[0]
+    return found
+
+
+BINDING = Resource("bindings", "Binding", "v1", core_v1_pb2.Binding, True, (), False)
+EVICTIONS = tuple(
+    Resource("evictions", "Eviction", version, policy_v1_pb2.Eviction, True, (), False)
+    for version in ("policy/v1", "policy/v1beta1")
+)
 
 
 def _check_address(call: Call, kind: str, metadata: meta_v1_pb2.ObjectMeta) -> str:
     """The name of the pod. Raises :class:`kemu.errors.BadRequest` where the body speaks of another one."""
     path = call.path
+    if not metadata.namespace:
+        metadata.namespace = path.namespace
     if metadata.namespace and metadata.namespace != path.namespace:
         raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
     if path.name and metadata.name != path.name:

@@ -9,6 +9,7 @@ import random
 from collections.abc import AsyncGenerator
 from typing import Any
 
+from kemu.emulated.apiserver.registry import options
 from kemu.emulated.gateway.answers import representations, websockets
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.backends import Refused
@@ -44,14 +45,18 @@ _SCALED = ("Deployment", "ReplicaSet", "StatefulSet")
 
 
 async def watch(call: Call, streams: Streams) -> Response:
-    form = negotiation.including(
-        negotiation.negotiate_stream(call.request.headers.get("accept", "")),
-        call.request.query.text("includeObject"),
-    )
+    query = call.request.query
+    form = negotiation.negotiate(call.request.headers.get("accept", ""))
+    reads.check_syntax(query)
     lasts_s = _duration_s(call)
-    found = await streams.open(call.backend, call.request.user, _create(call))
+    create = _create(call)
+    options.check_watch(create, continues=bool(query.text("continue")))
+    found = await streams.open(call.backend, call.request.user, create)
     try:
         await _accepted(found)
+        form = negotiation.including(form, query.text("includeObject"))
+        negotiation.check_included(form)
+        negotiation.check_stream(form)
         if websockets.is_asked(call.request.headers):
             return websockets.switching(call.request, None, functools.partial(_serve, call, form, found, lasts_s))
     except BaseException:
@@ -158,6 +163,8 @@ async def _body(
         while await found.wait(ends_at):
             for events in found.take(EVENTS_AT_A_TIME, BYTES_AT_A_TIME):
                 for event in events:
+                    if form.transform == negotiation.PARTIAL_LIST and event.type in _TYPES:
+                        return  # an object cannot be made a list
                     pieces.append(frame(call, form, event, is_first))
                     is_first = is_first and not pieces[-1]
                     revision = max(revision, event.resource_version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kemu.emulated.apiserver.registry import options
 from kemu.emulated.gateway.answers import responses
 from kemu.emulated.gateway.answers.responses import Response
 from kemu.emulated.gateway.requests import bodies, negotiation, other_forms
@@ -12,12 +13,15 @@ from kemu.messages.v1 import api_pb2
 
 
 async def create(call: Call) -> Response:
-    form = call.request.form()
+    form = call.form()
+    bodies.check_media(call.request)
+    stated = call.write_options()
+    options.check_write("CreateOptions", stated)
     body = await read(call)
     request = api_pb2.CreateRequest(
         resource=call.where(),
         object=body.data,
-        options=call.write_options(),
+        options=stated,
         content_type=body.content_type or negotiation.PROTOBUF,  # form_of, inlined
     )
     answer = await call.ask("Create", request)
@@ -30,12 +34,14 @@ async def create(call: Call) -> Response:
 
 
 async def update(call: Call) -> Response:
-    form = call.request.form()
+    form = call.form()
+    stated = call.write_options()
+    options.check_write("UpdateOptions", stated)
     body = await read(call)
     request = api_pb2.UpdateRequest(
         resource=call.where(),
         object=body.data,
-        options=call.write_options(),
+        options=stated,
         content_type=form_of(body),
         subresource=call.path.subresource,
         name=call.path.name,
@@ -44,7 +50,7 @@ async def update(call: Call) -> Response:
 
 
 async def patch(call: Call) -> Response:
-    form = call.request.form()
+    form = call.form()
     kind = bodies.patch_type(call.request, is_custom=isinstance(call.shown, CustomResource))
     data = await call.body()
     if kind == api_pb2.PatchRequest.APPLY:

@@ -35,10 +35,11 @@ class _Abort(Exception):
     """A type reads itself, and cannot: nothing after it is read."""
 
 
-def of_json(expression: str | schemas.Type, value: Json) -> str | None:
-    """``expression``: of the type, for :func:`.schemas.resolve`; None: nothing is wrong."""
+def of_json(expression: str | schemas.Type, value: Json, name: str = "") -> str | None:
+    """``expression``: of the type, for :func:`.schemas.resolve`; ``name``: of one that stands in no table. None:
+    nothing is wrong."""
     fields = schemas.resolve(expression).fields or {}
-    root = _name(expression)
+    root = name or _name(expression)
     try:
         if not isinstance(value, dict):
             return _mismatch(value, "", "", f"v1.{root}")

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 
 from kemu.emulated.objects import resources
 from kemu.emulated.objects.managed_fields import fieldsets
-from kemu.emulated.objects.managed_fields.fieldsets import SELF, FieldSet, Path
+from kemu.emulated.objects.managed_fields.fieldsets import FieldSet, Path
 from kemu.emulated.objects.managed_fields.updaters import Filter
 
 _STATUS, _SPEC = ("f:status",), ("f:spec",)
@@ -27,8 +27,6 @@ _BESIDE_SPEC: dict[str, list[Path]] = {
 }
 """What the subresource ``status`` resets."""
 
-_RESIZED = ("f:containers", "f:initContainers"), ("f:resources", "f:resizePolicy")
-
 
 @lru_cache(None)
 def of(kind: str, subresource: str) -> Filter:
@@ -38,10 +36,9 @@ def of(kind: str, subresource: str) -> Filter:
         return _everything
     if subresource == "status":
         doomed = [_SPEC, *_BESIDE_SPEC.get(kind, [])]
-    elif subresource == "resize":
-        return _resized
-    elif subresource == "ephemeralcontainers":
-        return _ephemeral
+    elif subresource in ("resize", "ephemeralcontainers"):
+        # Their strategies name a filter, but the storages for these ways do not hand it on.
+        return _everything
     elif subresource == "approval":
         doomed = [_SPEC, ("f:status", "f:certificate")]
     elif kind == "CertificateSigningRequest":
@@ -66,31 +63,3 @@ def _everything(fields: FieldSet) -> FieldSet:
 
 def _without(fields: FieldSet, *, doomed: FieldSet) -> FieldSet:
     return fieldsets.without(fields, doomed)
-
-
-def _resized(fields: FieldSet) -> FieldSet:
-    """What a resize is about: all below ``spec.containers[*].resources`` and ``resizePolicy``, and what leads there
-    (``podResizeStrategy``, whose filter names what is kept)."""
-    lists, parts = _RESIZED
-    found: FieldSet = {}
-    spec = fields.get("f:spec", {})
-    for name in lists:
-        for step, node in spec.get(name, {}).items():
-            kept = {part: inner for part, inner in node.items() if part in parts or part == SELF}
-            if kept:
-                found.setdefault("f:spec", {}).setdefault(name, {})[step] = kept
-    for path in (("f:spec",), *(("f:spec", name) for name in lists)):
-        if fieldsets.has(fields, path):
-            fieldsets.insert(found, path)
-    return found
-
-
-def _ephemeral(fields: FieldSet) -> FieldSet:
-    """What adding ephemeral containers is about (``podEphemeralContainersStrategy``)."""
-    found: FieldSet = {}
-    spec = fields.get("f:spec", {})
-    if "f:ephemeralContainers" in spec:
-        found["f:spec"] = {"f:ephemeralContainers": spec["f:ephemeralContainers"]}
-    if fieldsets.has(fields, ("f:spec",)):
-        fieldsets.insert(found, ("f:spec",))
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,7 +83,18 @@ def shown(value: Json | Message) -> str:
     text = json.dumps(
         value, ensure_ascii=False, separators=(",", ":"), default=lambda raw: raw.decode(errors="replace")
     )
+    if isinstance(value, str) and not value.isprintable():
+        return _CONTROL.sub(_escaped, text.replace("\x7f", "\\u007f"))
     return text.translate(_ESCAPED) if isinstance(value, list | dict) else text
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """As Go quotes a letter of a string, not of JSON."""
+    number = int(match[1], 16)
+    return {7: r"\a", 11: r"\v"}.get(number, f"\\x{number:02x}")
+
+
+_CONTROL = re.compile(r"(?<!\\)\\u00([01][0-9a-f]|7f)")
 
 
 _ESCAPED = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}

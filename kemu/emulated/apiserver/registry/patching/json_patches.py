@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from kemu.emulated.apiserver.registry import bodies
-from kemu.emulated.objects.conversion import sizes
+from kemu.emulated.objects.conversion import go_syntax, sizes
 from kemu.errors import BadRequest, RequestEntityTooLarge
 
 MAX_OPERATIONS = 10_000
@@ -16,6 +16,8 @@ _FIELDS = ("op", "path", "from", "value")
 def parse(text: bytes) -> list[Any]:
     """Raises :class:`kemu.errors.BadRequest` unless the text is a list of operations."""
     sizes.check_json(text)
+    if problem := go_syntax.problem(text):
+        raise BadRequest(f"error decoding patch: {problem}")
     try:
         found = json.loads(text, object_pairs_hook=bodies.mapping)
     except (ValueError, RecursionError) as error:

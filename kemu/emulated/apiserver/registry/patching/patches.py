@@ -23,7 +23,7 @@ from kemu.emulated.apiserver.custom.served import Served
 from kemu.emulated.apiserver.registry import bodies, options
 from kemu.emulated.apiserver.registry.patching import json_patches, strategic_merges
 from kemu.emulated.objects import plain, times
-from kemu.emulated.objects.conversion import convert, json_operations, sizes
+from kemu.emulated.objects.conversion import convert, go_syntax, json_operations, sizes
 from kemu.emulated.objects.managed_fields import go_decoding, go_texts, schemas, shapes
 from kemu.emulated.objects.resources import Resource
 from kemu.emulated.objects.validation import causes
@@ -82,6 +82,8 @@ _decode = json.JSONDecoder(object_pairs_hook=bodies.mapping).decode
 def parse(text: bytes) -> dict[str, Any]:
     """Raises :class:`kemu.errors.BadRequest` unless the text is a JSON object."""
     sizes.check_json(text)
+    if problem := go_syntax.problem(text):
+        raise BadRequest(f"error decoding patch: {problem}")
     try:
         # json.loads, which would make a decoder each time.
         patch = _decode(text.decode(json.detect_encoding(text), "surrogatepass"))
@@ -90,7 +92,8 @@ def parse(text: bytes) -> dict[str, Any]:
     except RecursionError:
         raise BadRequest("error decoding patch: exceeded max depth") from None
     if not isinstance(patch, dict):
-        raise BadRequest("error decoding patch: it must be a JSON object")
+        why = f"json: cannot unmarshal {bodies.go_kind(patch)} into Go value of type map[string]interface {{}}"
+        raise BadRequest(f"error decoding patch: {why}")
     if text.count(b"{") + text.count(b"[") > bodies.MAX_DEPTH and bodies.depth(patch) > bodies.MAX_DEPTH:
         raise BadRequest("error decoding patch: exceeded max depth")
     return patch
@@ -99,7 +102,7 @@ def parse(text: bytes) -> dict[str, Any]:
 class Json:
     """A patch in JSON, and what becomes of fields that the kind does not have."""
 
-    __slots__ = ("_duplicates", "_kind", "_level", "_patch", "_text", "_warnings")
+    __slots__ = ("_duplicates", "_kind", "_level", "_patch", "_text", "_warnings", "_wrong")
 
     def __init__(self, request: PatchRequest, warnings: list[str] | None) -> None:
         """``warnings``: where to. Raises :class:`kemu.errors.BadRequest`."""
@@ -108,16 +111,35 @@ class Json:
         self._level = request.options.field_validation or (options.WARN if request.HasField("options") else "")
         self._warnings = warnings
         self._duplicates: list[str] = []
-        self._patch: Any
+        self._patch: Any = None
+        self._wrong: BadRequest | None = None
+        """Why it is none, which is found when the object is there."""
+        try:
+            self._parse()
+        except BadRequest as error:
+            self._wrong = error
+
+    def _parse(self) -> None:
         if self._kind == JSON:
-            self._patch = json_patches.parse(request.patch)
+            self._patch = json_patches.parse(self._text)
             self._duplicates = json_patches.problems(self._patch) if self._level else []
+        elif self._text.strip() == b"null":
+            if self._kind == MERGE:
+                raise BadRequest("Invalid JSON Patch")
+            self._patch = {}
         else:
-            self._patch = parse(request.patch)
+            try:
+                self._patch = parse(self._text)
+            except BadRequest as error:
+                if self._kind != STRATEGIC:
+                    raise
+                raise BadRequest(error.message.removeprefix("error decoding patch: ")) from None
             self._duplicates = bodies.duplicates(self._patch) if self._level else []
 
     def apply(self, resource: Resource, obj: Message) -> None:
         """As :func:`apply`; fields that stand twice in the patch count among the unknown ones."""
+        if self._wrong is not None:
+            raise self._wrong
         shown: list[str] | None = [] if self._level == options.STRICT else None
         if isinstance(resource, Served) and self._kind == STRATEGIC:
             raise UnsupportedMediaType(f"{UNKNOWN_FORMAT}: {', '.join(CUSTOM_MEDIA)}")

@@ -66,6 +66,7 @@ async def attach(call: Call, sessions: Sessions) -> Response:
 
 
 async def _command(call: Call, sessions: Sessions, kind: str) -> Response:
+    await call.require(call.request.info.verb, call.path.subresource)
     await call.require("create", call.path.subresource)
     await admissions.connect(call)
     pod = await logs.pod_of(call)
@@ -73,6 +74,7 @@ async def _command(call: Call, sessions: Sessions, kind: str) -> Response:
     container = logs.container_of(pod, query.text("container"))
     wanted = bool(query.flag("stdin")), bool(query.flag("stdout")), bool(query.flag("stderr")), bool(query.flag("tty"))
     command = tuple(query.texts("command"))
+    await logs.check_host(call, pod)
     if "upgrade" not in call.request.headers:
         raise BadRequest("Upgrade request required")
     if not any(wanted[:3]):
@@ -130,13 +132,13 @@ def _attached(
 
 async def forward(call: Call, sessions: Sessions) -> Response:
     """Port-forward."""
+    await call.require(call.request.info.verb, call.path.subresource)
     await call.require("create", call.path.subresource)
     await admissions.connect(call)
     pod = await logs.pod_of(call)
+    await logs.check_host(call, pod)
     if "upgrade" not in call.request.headers:
         raise BadRequest("Upgrade request required")
-    if not pod.spec.nodeName:
-        raise BadRequest(f"pod {pod.metadata.name} does not have a host assigned")
     if pod.status.phase != "Running":
         raise BadRequest(f"unable to forward port because pod is not running. Current status={pod.status.phase}")
     if not websockets.is_asked(call.request.headers):
