@@ -121,7 +121,9 @@ class ApiServers:
         [*authorizers.DEFAULT_MODES],
     )
     disable_admission_plugins: list[str] = setting(
-        ListOf(Choice(admission.DEFAULT_ON)), "Plugins that are on by default, as for kube-apiserver.", []
+        ListOf(Choice((*admission.DEFAULT_ON, *admission.DEFAULT_OFF))),
+        "Plugins that are not to run, as for kube-apiserver.",
+        [],
     )
     enable_admission_plugins: list[str] = setting(
         ListOf(Choice(admission.DEFAULT_OFF)),

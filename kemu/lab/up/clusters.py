@@ -147,9 +147,11 @@ def completed(scenario: Scenario) -> Scenario:
 
 
 def with_accounts(scenario: Scenario) -> Scenario:
-    """The same, whose pods have service accounts as in every cluster, which ``bootstrap_objects`` make and keep."""
+    """The same, whose pods have service accounts as in every cluster, which ``bootstrap_objects`` make and keep, unless
+    it says that they have none."""
     servers = scenario.api_servers
-    missing = [one for one in PLUGINS if one not in servers.enable_admission_plugins]
+    stated = (*servers.enable_admission_plugins, *servers.disable_admission_plugins)
+    missing = [one for one in PLUGINS if one not in stated]
     plugins = [*servers.enable_admission_plugins, *missing]
     return dataclasses.replace(scenario, api_servers=dataclasses.replace(servers, enable_admission_plugins=plugins))
 
