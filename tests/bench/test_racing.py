@@ -7,7 +7,7 @@ import pytest
 from kemu.emulated.objects.wire import shared_objects
 from kemu.lab.bench.clusters import racing
 
-MOST_CALLS, MOST_CHECKS = 748, 75
+MOST_CALLS, MOST_CHECKS = 753, 75
 """For each attempt, of pods on few nodes. A tenth of them is for the status that each loser of a race writes."""
 
 

@@ -289,7 +289,10 @@ def test_flags_decide_about_admission_and_authorization(capsys: pytest.CaptureFi
     assert usual.authorization == ["AlwaysAllow"]
     assert usual.enable_admission_plugins == ["ServiceAccount", "TaintNodesByCondition"]
     assert usual.disable_admission_plugins == []
-    words = ["--disable-admission-plugins=ServiceAccount,Priority,AlwaysPullImages", "--authorization-mode=RBAC,Webhook"]
+    words = [
+        "--disable-admission-plugins=ServiceAccount,Priority,AlwaysPullImages",
+        "--authorization-mode=RBAC,Webhook",
+    ]
     stated = servers.made_of(flags.parse(words)).api_servers
     assert stated.authorization == ["RBAC"]
     assert stated.enable_admission_plugins == ["TaintNodesByCondition"]

@@ -289,6 +289,8 @@ def _in_form(text: str, parsed: object) -> Messages:
 
 def old_address(text: str) -> Messages:
     """An IP address in a field that is older than that (``IsValidIPForLegacyField``)."""
+    if _four_numbers.fullmatch(text):
+        return ()
     parsed = parsed_address(text)
     if parsed is None:
         return (_VALID_ADDRESS,)
@@ -297,6 +299,11 @@ def old_address(text: str) -> Messages:
     if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped is not None:
         return ("must not be an IPv4-mapped IPv6 address",)
     return ()
+
+
+_NUMBER = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_four_numbers = re.compile(rf"{_NUMBER}(\.{_NUMBER}){{3}}")
+"""Nearly all addresses: each pod has one of its own."""
 
 
 def parsed_address(text: str) -> Address | None:

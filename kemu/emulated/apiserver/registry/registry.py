@@ -449,7 +449,7 @@ class Registry:
         wanted, uid = sent.uid, old.metadata.uid
         if wanted != uid and wanted and not is_patch and not self.has_uid(wanted, uid):
             raise errors.wrong_uid(resource, entry.key, name, wanted, uid)
-        version = options.version_of_object(sent.resourceVersion)
+        version = options.version_of_object(sent.resourceVersion) if sent.resourceVersion else None
         if version:
             if not self._has_version(version, entry.revision):
                 raise errors.modified(resource, name)

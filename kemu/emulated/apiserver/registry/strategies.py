@@ -108,7 +108,10 @@ def _prepare_status_alone(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
         status.qosClass = was.qosClass
     if not status.observedGeneration and was.observedGeneration:
         status.observedGeneration = was.observedGeneration
-    _keep_observed(status.conditions, was.conditions)
+    for condition in status.conditions:
+        if not condition.observedGeneration:
+            _keep_observed(status.conditions, was.conditions)
+            break
     if status.nodeAllocatableResourceClaimStatuses:
         status.ClearField("nodeAllocatableResourceClaimStatuses")  # needs DRANodeAllocatableResources, which is off
     for one in status.containerStatuses[:]:
@@ -119,10 +122,6 @@ def _prepare_status_alone(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod) -> None:
 
 def _keep_observed(conditions: Sequence[core_v1_pb2.PodCondition], before: Sequence[core_v1_pb2.PodCondition]) -> None:
     """``preserveOldObservedGeneration``: those that say nothing of it keep what was known, in their order."""
-    lacking = [one for one in conditions[:] if not one.observedGeneration]
-    known = [one for one in before[:] if one.observedGeneration] if lacking else ()
-    if not known:
-        return
     generations: dict[str, list[int]] = {}
     for one in before:
         generations.setdefault(one.type, []).append(one.observedGeneration)

@@ -5,7 +5,7 @@ A kubelet writes statuses often, and hardly ever a wrong one: parts that most st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from kemu.emulated.objects import names
@@ -25,7 +25,10 @@ from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
 
 _OF_CONTAINERS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-_KNOWN_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
+_KNOWN_CONDITIONS = (
+    *("PodScheduled", "Ready", "Initialized", "ContainersReady", "PodReadyToStartContainers", "DisruptionTarget"),
+    *("PodResizePending", "PodResizeInProgress", "AllContainersRestarting"),
+)
 _LARGEST_ID = 2**31 - 1
 _LONGEST_HEALTH_MESSAGE = 4096
 _HEALTHS = ("Healthy", "Unhealthy", "Unknown")
@@ -51,7 +54,10 @@ def check_update(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod, found: list[Cause])
         found.append(invalid("status.observedGeneration", status.observedGeneration, _NOT_NEGATIVE))
     if was.qosClass and status.qosClass != was.qosClass:
         found.append(invalid("status.qosClass", status.qosClass, IMMUTABLE))
-    _check_transitions(spec, status, was, found)
+    for container in (*was.containerStatuses, *was.initContainerStatuses, *was.ephemeralContainerStatuses):
+        if container.state.HasField("terminated"):
+            _check_transitions(spec, status, was, found)
+            break
     if status.resourceClaimStatuses:
         _check_claims(status.resourceClaimStatuses, spec, found)
     if status.HasField("extendedResourceClaimStatus"):
@@ -63,15 +69,13 @@ def check_update(new: core_v1_pb2.Pod, old: core_v1_pb2.Pod, found: list[Cause])
             found.append(invalid("status.hostIPs[0].ip", status.hostIPs[0].ip, "must be equal to `hostIP`"))
         if status.hostIPs != was.hostIPs or len(status.hostIPs) > 1:
             _check_addresses(status.hostIPs, was.hostIPs, "status.hostIPs", found)
-    if any(one.HasField("user") or one.allocatedResourcesStatus for one in _containers(status)):
-        _check_rare(spec, status, found)
+    for container in (*status.containerStatuses, *status.initContainerStatuses, *status.ephemeralContainerStatuses):
+        if container.HasField("user") or container.allocatedResourcesStatus:
+            _check_rare(spec, status, found)
+            break
 
 
 _NOT_NEGATIVE = "must be a non-negative integer"
-
-
-def _containers(status: core_v1_pb2.PodStatus) -> Iterable[core_v1_pb2.ContainerStatus]:
-    return [*status.containerStatuses, *status.initContainerStatuses, *status.ephemeralContainerStatuses]
 
 
 def _check_nomination(nominated: str, node: str, found: list[Cause]) -> None:
@@ -88,9 +92,6 @@ def _check_transitions(
     spec: core_v1_pb2.PodSpec, status: core_v1_pb2.PodStatus, was: core_v1_pb2.PodStatus, found: list[Cause]
 ) -> None:
     """A container that has ended and is not restarted stays ended."""
-    ended = [one for one in _containers(was) if one.state.HasField("terminated")]
-    if not ended:
-        return
     restarts_all = declared_features.restarts_all(spec)
     for field, containers in zip(_OF_CONTAINERS, (spec.containers, spec.initContainers, ()), strict=True):
         if restarts_all and field != _OF_CONTAINERS[2]:
@@ -174,10 +175,10 @@ def _check_addresses(
     found: list[Cause],
 ) -> None:
     """Those that were there before may be wrong."""
-    known = {one.ip for one in before}
     for index, one in enumerate(after):
-        if one.ip not in known:
-            found.extend(invalid(f"{path}[{index}]", one.ip, problem) for problem in names.old_address(one.ip))
+        problems = names.old_address(one.ip)
+        if problems and one.ip not in {other.ip for other in before}:
+            found.extend(invalid(f"{path}[{index}]", one.ip, problem) for problem in problems)
     if len(after) <= 1:
         return
     parsed = [names.parsed_address(one.ip) for one in after]
