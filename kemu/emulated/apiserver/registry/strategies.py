@@ -79,9 +79,9 @@ def copy_field(new: KubernetesObject, old: KubernetesObject, field: str) -> None
 
 def _keep_spec(new: KubernetesObject, old: KubernetesObject) -> None:
     copy_field(new, old, "spec")
-    if isinstance(new, apps_v1_pb2.DaemonSet) and isinstance(old, apps_v1_pb2.DaemonSet):
+    if isinstance(new, apps_v1_pb2.DaemonSet) and generations.ANNOTATION in old.metadata.annotations:
         # Inside kube-apiserver it is a field of the spec.
-        generations.put(new, generations.of(old))
+        new.metadata.annotations[generations.ANNOTATION] = old.metadata.annotations[generations.ANNOTATION]
 
 
 def _keep_status(new: core_v1_pb2.Namespace, old: core_v1_pb2.Namespace) -> None:
@@ -150,12 +150,6 @@ def _keep_spec_and_metadata(new: KubernetesObject, old: KubernetesObject) -> Non
         new.metadata.generateName = prefix  # is not among what is reset
     del new.metadata.managedFields[:]
     new.metadata.managedFields.extend(fields)
-
-
-def _prepare_daemon_set_status(new: apps_v1_pb2.DaemonSet, old: apps_v1_pb2.DaemonSet) -> None:
-    _keep_spec(new, old)
-    if generations.ANNOTATION in old.metadata.annotations:
-        generations.put(new, generations.of(old))  # is of the spec
 
 
 def _prepare_claim_status(new: resource_v1_pb2.ResourceClaim, old: resource_v1_pb2.ResourceClaim) -> None:
@@ -485,7 +479,6 @@ _RULES: dict[str, dict[str, Any]] = {
         "counts": _has_new_spec,
         "prepare_create": _number_template,
         "prepare_update": _count_template,
-        "subresources": {"status": Subresource(_prepare_daemon_set_status, kinds.validate_status_update)},
     },
     "jobs": {"counts": _has_new_spec, "dependents": ORPHANED},
     "cronjobs": {"counts": _has_new_spec},

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from kemu.emulated.objects.amounts import quantities
 from kemu.emulated.objects.conversion import yaml_texts
 from kemu.emulated.objects.fields import refusals, scheduler_configuration
 from kemu.emulated.objects.validation import kinds, placement
+from kemu.emulated.objects.validation.causes import invalid
 from kemu.emulated.scheduler.cache.cluster import Cluster
 from kemu.emulated.scheduler.configuration import configurations
 from kemu.emulated.scheduler.cycle import profiles
@@ -98,15 +100,27 @@ def alike(stated: NodeFields, called: Sequence[str], raw: Mapping[str, Any], pat
     return made
 
 
+_AMOUNTS = ("capacity", "allocatable")
+
+
 def _check_as_registered(node: core_v1_pb2.Node, raw: Any, path: Path, report: Report) -> None:
-    """Complain as the API server would when the kubelet registers its node."""
-    for cause in kinds.validate_create(node):
+    """Complain as the API server would when the kubelet registers its node, and of resources that no pod can name."""
+    odd = [
+        invalid(f"{section}[{name}]", name, problem)
+        for section in _AMOUNTS
+        for name in sorted(getattr(node.status, section))
+        for problem in names.label_key(name)
+    ]
+    for cause in (*odd, *kinds.validate_create(node)):
         field = cause.field
         for part in ("metadata.", "spec.", "status."):
             field = field.removeprefix(part)
-        section = field.partition("[")[0]
-        if section in ("capacity", "allocatable") and section not in raw:
-            continue  # follows from the other, which says it
+        section = re.split(r"[.\[]", field, maxsplit=1)[0]
+        if section in _AMOUNTS:
+            if section not in raw:
+                continue  # follows from the other, which says it
+            if field.startswith(f"{section}."):
+                field = f"{section}[{field.removeprefix(f'{section}.')}]"
         where, rest = follow(raw, field)
         report.add((*path, *where), f"{cause.field}: {cause.message}" if rest else cause.message)
 
