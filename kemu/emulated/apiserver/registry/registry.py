@@ -94,8 +94,9 @@ class Registry:
         self.lives: Lives | None = None
         """How pods live that do not say; None: a scenario states nothing."""
         self.refuses_unsimulated = True
-        self.checks_statuses = True
         """Refuse what kemu does not simulate. Nothing depends on it where nothing acts on what is stored."""
+        self.checks_statuses = True
+        """Whether a status that is wrong is refused."""
         self.gates: Container[str] = ()
         """Feature gates that are on, of fields that are refused without them."""
 

@@ -78,8 +78,7 @@ def check_pod(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause]) -> None:
     context = spec.securityContext
     _check_ids(context, ("fsGroup", "runAsUser", "runAsGroup"), path, found)
     for index, group in enumerate(context.supplementalGroups):
-        if not 0 <= group <= _MOST_ID:
-            found.append(invalid(f"{path}.supplementalGroups[{index}]", group, _ID_TEXT))
+        check_id(group, f"{path}.supplementalGroups[{index}]", found)
     if spec.shareProcessNamespace and spec.hostPID:
         detail = "ShareProcessNamespace and HostPID cannot both be enabled"
         found.append(invalid(f"{path}.shareProcessNamespace", True, detail))
@@ -109,9 +108,13 @@ def _check_ids(
     found: list[Cause],
 ) -> None:
     for field in fields:
-        number = getattr(context, field)
-        if not 0 <= number <= _MOST_ID:
-            found.append(invalid(f"{path}.{field}", number, _ID_TEXT))
+        check_id(getattr(context, field), f"{path}.{field}", found)
+
+
+def check_id(number: int, path: str, found: list[Cause]) -> None:
+    """Of a user or a group."""
+    if not 0 <= number <= _MOST_ID:
+        found.append(invalid(path, number, _ID_TEXT))
 
 
 def _check_sysctls(spec: core_v1_pb2.PodSpec, path: str, found: list[Cause]) -> None:

@@ -21,6 +21,7 @@ from kemu.emulated.objects.validation.causes import (
     too_long,
 )
 from kemu.emulated.objects.validation.metadata import check_label_key
+from kemu.emulated.objects.validation.pod_specs import security
 from kemu.errors import Cause
 from kemu.messages.k8s import core_v1_pb2
 
@@ -29,7 +30,6 @@ _KNOWN_CONDITIONS = (
     *("PodScheduled", "Ready", "Initialized", "ContainersReady", "PodReadyToStartContainers", "DisruptionTarget"),
     *("PodResizePending", "PodResizeInProgress", "AllContainersRestarting"),
 )
-_LARGEST_ID = 2**31 - 1
 _LONGEST_HEALTH_MESSAGE = 4096
 _HEALTHS = ("Healthy", "Unhealthy", "Unknown")
 _NO_WAY_BACK = "may not be transitioned to non-terminated state"
@@ -228,8 +228,7 @@ def _check_user(user: core_v1_pb2.ContainerUser, system: str, path: str, found: 
     elif system == "linux":
         groups = ((f"supplementalGroups[{index}]", one) for index, one in enumerate(user.linux.supplementalGroups))
         for place, number in (("uid", user.linux.uid), ("gid", user.linux.gid), *groups):
-            if not 0 <= number <= _LARGEST_ID:
-                found.append(invalid(f"{path}.{place}", number, f"must be between 0 and {_LARGEST_ID}, inclusive"))
+            security.check_id(number, f"{path}.{place}", found)
 
 
 def _check_resource_name(name: str, resources: core_v1_pb2.ResourceRequirements, path: str, found: list[Cause]) -> None:
